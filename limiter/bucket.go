@@ -1,0 +1,178 @@
+package limiter
+
+import "strings"
+
+// Behavior says what happens to the requests that a bucket selects. The zero
+// value is Allow, so a bucket without one drops nothing.
+type Behavior uint8
+
+const (
+	// Allow is shadow mode: virtual drops are counted, nothing is dropped.
+	Allow Behavior = iota
+	// Deny enforces.
+	Deny
+)
+
+func (b Behavior) String() string {
+	if b == Deny {
+		return "deny"
+	}
+	return "allow"
+}
+
+// Scope says over what the load of a bucket is summed. The zero value is
+// Global.
+type Scope uint8
+
+const (
+	Global Scope = iota // one limit for the whole fleet
+	Region              // each region gets the limit
+	Zone                // each zone gets the limit
+)
+
+func (s Scope) String() string {
+	switch s {
+	case Region:
+		return "region"
+	case Zone:
+		return "zone"
+	default:
+		return "global"
+	}
+}
+
+// Enforce says on which side the requests of a service are decided and
+// counted. The zero value is Inbound.
+type Enforce uint8
+
+const (
+	Inbound  Enforce = iota // at the callee
+	Outbound                // at its callers
+)
+
+func (e Enforce) String() string {
+	if e == Outbound {
+		return "outbound"
+	}
+	return "inbound"
+}
+
+// Names that stand for callers and procedures which have none of their own.
+const (
+	// UnknownCaller is the caller of a request that names none.
+	UnknownCaller = "_unknown"
+	// Other stands for all names beyond the bound on distinct ones.
+	Other = "_other"
+)
+
+// Pattern selects names: "" is absent and selects every name, "*" selects
+// every name, a pattern that ends in "*" those that begin with what precedes
+// it, and any other exactly itself. Case matters.
+type Pattern string
+
+// Match reports whether p selects name.
+func (p Pattern) Match(name string) bool {
+	if p == "" {
+		return true
+	}
+	if prefix, ok := strings.CutSuffix(string(p), "*"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return string(p) == name
+}
+
+// Match selects requests by caller and procedure; both must match.
+type Match struct {
+	Caller    Pattern
+	Procedure Pattern
+}
+
+// Cost says how much one request counts in a bucket. The zero value is 1.
+type Cost struct {
+	// Fixed is the cost of each request; 0 means 1.
+	Fixed uint32
+	// Header names the request header (or gRPC metadata key) with the cost;
+	// empty: none. A request without it, or with one that is no number from 1
+	// to 1,000,000, costs 1.
+	Header string
+}
+
+// Bucket is one rule of a service: whom it matches, and how much it admits.
+type Bucket struct {
+	Service string // the callee
+	Name    string // unique in the service
+	Match   Match
+	// PerCaller gives each caller a cell of its own.
+	PerCaller bool
+	Scope     Scope
+	// LimitRPS is the admitted load in requests per second, in [0.001, 1e9];
+	// 0 only with Block.
+	LimitRPS float64
+	// Regions holds the limits of single regions, for Scope Region; nil: none.
+	Regions map[string]float64
+	// Block drops everything. It is never a limit of 0.
+	Block    bool
+	Behavior Behavior
+	// Verified makes a request count as UnknownCaller here unless its caller
+	// was verified.
+	Verified bool
+	Cost     Cost
+}
+
+// FullName returns the name by which the bucket goes outside its limits file,
+// service/name.
+func (b *Bucket) FullName() string { return b.Service + "/" + b.Name }
+
+// Limit returns the limit of the bucket's cell in one instance of its scope,
+// in requests per second.
+func (b *Bucket) Limit(instance string) float64 {
+	if rps, ok := b.Regions[instance]; ok && b.Scope == Region {
+		return rps
+	}
+	return b.LimitRPS
+}
+
+// Instance returns the instance of the bucket's scope that a node of zone and
+// region belongs to: "" for a global bucket.
+func (b *Bucket) Instance(zone, region string) string {
+	switch b.Scope {
+	case Region:
+		return region
+	case Zone:
+		return zone
+	default:
+		return ""
+	}
+}
+
+// CellID names a cell: a bucket in one instance of its scope and, where the
+// bucket is per caller, one caller.
+type CellID struct {
+	Bucket   string // full name
+	Instance string // region or zone; "" for a global bucket
+	Caller   string // "" unless the bucket is per caller
+}
+
+// Service is the content of one service's limits files.
+type Service struct {
+	Name    string
+	Owner   string
+	Enforce Enforce
+	// Routes are net/http ServeMux patterns that name the HTTP procedures.
+	Routes  []string
+	Exempt  []Match
+	Buckets []Bucket
+}
+
+// Configuration is what all limits files say together.
+type Configuration struct {
+	// Epoch and Revision order configurations; both 0 before the first.
+	Epoch    uint64
+	Revision uint64
+	Services []Service
+}
+
+// Newer reports whether c replaces a configuration of that epoch and revision.
+func (c *Configuration) Newer(epoch, revision uint64) bool {
+	return c.Epoch > epoch || c.Epoch == epoch && c.Revision > revision
+}
