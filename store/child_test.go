@@ -1,0 +1,3 @@
+package store
+
+func runChild(string) int { return 0 }
