@@ -1,0 +1,109 @@
+// Package limitsfile reads and writes limits files: the YAML in which the
+// owner of a service says how many requests a second each caller may send to
+// each procedure. docs/concepts.md has the schema.
+//
+// The reader is strict. Unknown and repeated keys, wrong units, numbers out of
+// range, unknown words and bad names are errors, and it reports all of them at
+// once, each with its place. It takes a subset of YAML in which what a reader
+// sees is what holds: one document, keys at the start of a line, no anchors,
+// aliases, tags, block scalars or tabs.
+//
+// The work is bounded: the text is cut at the keys of the file and the items
+// of their lists, and the YAML library sees one such piece at a time.
+package limitsfile
+
+import (
+	"slices"
+
+	"grl/limiter"
+)
+
+// Bounds on what is accepted.
+const (
+	MaxFileBytes  = 16 << 20 // of one file
+	MaxTotalBytes = 64 << 20 // of all files of a directory
+	MaxBuckets    = 100_000  // of a configuration
+	MaxNameBytes  = 256
+	MaxListItems  = 10_000 // routes of a service, and exempt entries of it
+	MaxRegions    = 200    // limits of single regions in a bucket
+	MinRPS        = 0.001
+	MaxRPS        = 1e9
+	MaxCost       = 1_000_000
+	MaxErrors     = 100 // of one file; the rest of the file is not read
+)
+
+// File is one limits file that holds by itself. Read only.
+type File struct {
+	// Name is the file's name as given to Parse.
+	Name string
+	// Service has the file's content, in the order of the file.
+	Service limiter.Service
+
+	service place
+	owner   place // zero: the file does not say
+	enforce place // zero: the file does not say
+	routes  []place
+	buckets []place
+}
+
+// place is a position in a file, both counted from 1 and columns in
+// characters; zero means none.
+type place struct{ line, column int }
+
+// Parse reads one limits file and checks all that can be told from it alone.
+// The name is used in errors only. The error is an Errors.
+func Parse(name string, data []byte) (*File, error) {
+	f, errs := decode(name, data)
+	_, more := merge([]*File{f})
+	if errs = append(errs, more...); len(errs) > 0 {
+		return nil, errs.sorted()
+	}
+	return f, nil
+}
+
+// Merge joins files into services, sorted by name and each in the canonical
+// order of Normalize. Files of one service must agree on owner and enforce as
+// far as they say; routes and exempt are united. The error is an Errors.
+func Merge(files []*File) ([]limiter.Service, error) {
+	services, errs := merge(files)
+	if len(errs) > 0 {
+		return nil, errs.sorted()
+	}
+	return services, nil
+}
+
+// Load parses and merges sources. It reports the errors of all of them
+// together, as an Errors.
+func Load(sources []Source) ([]limiter.Service, error) {
+	var errs Errors
+	files := make([]*File, 0, len(sources))
+	for _, s := range sources {
+		f, bad := decode(s.Name, s.Data)
+		files, errs = append(files, f), append(errs, bad...)
+	}
+	services, more := merge(files)
+	if errs = append(errs, more...); len(errs) > 0 {
+		return nil, errs.sorted()
+	}
+	return services, nil
+}
+
+// LoadDir reads the limits files below dir and loads them; see ReadDir and
+// Load. The sources are returned even when they do not hold.
+func LoadDir(dir string) ([]limiter.Service, []Source, error) {
+	sources, err := ReadDir(dir)
+	if err != nil {
+		return nil, sources, err
+	}
+	services, err := Load(sources)
+	return services, sources, err
+}
+
+// CountBuckets returns the number of buckets of services.
+func CountBuckets(services []limiter.Service) int {
+	n := 0
+	for s := range slices.Values(services) {
+		n += len(s.Buckets)
+	}
+	return n
+}

@@ -1,0 +1,92 @@
+package limitsfile
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// route reads one net/http ServeMux pattern.
+func (d *decoder) route(n *node, path string) (string, bool) {
+	route, ok := d.text(n, path, `a route, such as "GET /v1/charges/{id}"`)
+	if !ok {
+		return "", false
+	}
+	if expected := procedureName.fault(route); expected != "" {
+		d.fail(n.place, path, quote(route), expected)
+		return "", false
+	}
+	if why := register(http.NewServeMux(), route); why != "" {
+		d.fail(n.place, path, quote(route), "a net/http ServeMux pattern: "+why)
+		return "", false
+	}
+	return route, true
+}
+
+// register adds route to mux and returns why it cannot be; "" is added. The
+// mux has no other way to say so than to panic.
+func register(mux *http.ServeMux, route string) (why string) {
+	defer func() {
+		if r := recover(); r != nil {
+			why = reason(fmt.Sprint(r))
+		}
+	}()
+	mux.Handle(route, http.NotFoundHandler())
+	return ""
+}
+
+// reason takes from the mux's words what a reader of the file can use: the
+// first line of the cause, without the places in Go source.
+func reason(panicked string) string {
+	if strings.Contains(panicked, "conflicts with pattern") {
+		return "both match some requests, and neither is the more specific one"
+	}
+	line, _, _ := strings.Cut(panicked, "\n")
+	if _, cause, ok := strings.Cut(line, `": `); ok {
+		line = cause
+	}
+	return clip(line)
+}
+
+// placedRoute is a route of a service and where it stands.
+type placedRoute struct {
+	route string
+	file  *File
+	index int // among the file's routes
+}
+
+func (r placedRoute) at() place   { return r.file.routes[r.index] }
+func (r placedRoute) key() string { return fmt.Sprintf("routes[%d]", r.index) }
+
+// checkRoutes reports the routes that cannot stand beside an earlier one, with
+// both places.
+func checkRoutes(routes []placedRoute) (errs Errors) {
+	mux := http.NewServeMux()
+	for i, r := range routes {
+		why := register(mux, r.route)
+		if why == "" {
+			continue
+		}
+		problem := "conflicts with another route: " + why
+		if other := conflicting(routes[:i], r.route); other != nil {
+			at := other.at()
+			problem = fmt.Sprintf("%s conflicts with %s at %s:%d:%d: %s", quote(r.route), quote(other.route), other.file.Name, at.line, at.column, why)
+		}
+		errs = append(errs, &Error{File: r.file.Name, Line: r.at().line, Column: r.at().column, Key: r.key(), Problem: problem})
+		if len(errs) >= MaxErrors {
+			return errs
+		}
+	}
+	return errs
+}
+
+// conflicting returns the first of routes that cannot stand beside route.
+func conflicting(routes []placedRoute, route string) *placedRoute {
+	for i := range routes {
+		mux := http.NewServeMux()
+		if register(mux, routes[i].route) == "" && register(mux, route) != "" {
+			return &routes[i]
+		}
+	}
+	return nil
+}

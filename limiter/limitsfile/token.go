@@ -1,0 +1,99 @@
+package limitsfile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// tokenize cuts a piece into tokens and refuses what limits files do without,
+// before the library's parser sees it: this is where an alias bomb ends.
+func tokenize(text string) (token.Tokens, *syntaxError) {
+	tokens := lexer.Tokenize(text)
+	if len(tokens) > maxPieceTokens {
+		return nil, &syntaxError{place: placeOf(tokens[0]), found: fmt.Sprintf("%d words and signs in one value", len(tokens)),
+			expected: "at most 2048 (write a long list with one item on each line)"}
+	}
+	var flow, onLine, line int // open brackets; nesting signs on the line so far
+	for _, t := range tokens {
+		if t.Type == token.InvalidType {
+			return nil, &syntaxError{place: placeOf(t), problem: "not YAML: " + clip(t.Error)}
+		}
+		if what := refused(t); what != "" {
+			return nil, &syntaxError{place: placeOf(t), found: what, expected: "plain YAML" + hint(t)}
+		}
+		at := placeOf(t)
+		if at.line != line {
+			line, onLine = at.line, 0
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingValueType:
+			if flow == 0 {
+				onLine++
+			}
+		}
+		if flow > maxDepth || onLine > maxDepth {
+			return nil, tooDeep(at)
+		}
+	}
+	return tokens, nil
+}
+
+// refused names a token that limits files do without; "" is a welcome one.
+func refused(t *token.Token) string {
+	switch t.Type {
+	case token.AnchorType:
+		return "an anchor (&)"
+	case token.AliasType:
+		return "an alias (*)"
+	case token.MergeKeyType:
+		return "a merge key (<<)"
+	case token.TagType:
+		return "a tag (!)"
+	case token.LiteralType, token.FoldedType:
+		return "a block scalar (| or >)"
+	case token.MappingKeyType:
+		return "a complex key (?)"
+	case token.DirectiveType:
+		return "a directive (%)"
+	case token.DocumentHeaderType, token.DocumentEndType:
+		return "a document marker"
+	default:
+		return ""
+	}
+}
+
+func hint(t *token.Token) string {
+	if t.Type == token.AliasType {
+		return ` (put a pattern that begins with * in quotes: "*")`
+	}
+	return ""
+}
+
+// quote returns s in quotes, clipped.
+func quote(s string) string {
+	const most = 60
+	if short := strings.ToValidUTF8(s[:min(len(s), most)], ""); len(short) < len(s) {
+		return strconv.Quote(short) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// clip returns the printable first line of s, at most 120 bytes of it.
+func clip(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if len(s) > 120 {
+		return strings.ToValidUTF8(s[:120], "") + "…"
+	}
+	return s
+}
+
+func hexByte(c byte) string  { return fmt.Sprintf("0x%02X", c) }
+func runeName(r rune) string { return fmt.Sprintf("U+%04X", r) }

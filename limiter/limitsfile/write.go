@@ -1,0 +1,123 @@
+package limitsfile
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"grl/limiter"
+)
+
+// Normalize returns s as one limits file in canonical form: keys and lists in
+// a fixed order, defaults left out. Services of equal meaning have equal
+// bytes, so a hash of them names the content. For a service that Load
+// returned, loading the result gives the service again.
+func Normalize(s limiter.Service) []byte {
+	s = canonical(s)
+	var w writer
+	w.line("service: ", scalar(s.Name))
+	if s.Owner != "" {
+		w.line("owner: ", scalar(s.Owner))
+	}
+	if s.Enforce != limiter.Inbound {
+		w.line("enforce: ", s.Enforce.String())
+	}
+	if len(s.Routes) > 0 {
+		w.line("routes:")
+	}
+	for _, route := range s.Routes {
+		w.line("  - ", scalar(route))
+	}
+	if len(s.Exempt) > 0 {
+		w.line("exempt:")
+	}
+	for _, m := range s.Exempt {
+		w.line("  - ", matchText(m))
+	}
+	if len(s.Buckets) > 0 {
+		w.line("buckets:")
+	}
+	for i := range s.Buckets {
+		w.bucket(&s.Buckets[i])
+	}
+	return w.Bytes()
+}
+
+// writer gathers lines.
+type writer struct{ bytes.Buffer }
+
+func (w *writer) line(parts ...string) {
+	for _, part := range parts {
+		w.WriteString(part)
+	}
+	w.WriteByte('\n')
+}
+
+func (w *writer) bucket(b *limiter.Bucket) {
+	w.line("  - name: ", scalar(b.Name))
+	if b.Match != (limiter.Match{}) {
+		w.line("    match: ", matchText(b.Match))
+	}
+	if b.PerCaller {
+		w.line("    per: caller")
+	}
+	if b.Scope != limiter.Global {
+		w.line("    scope: ", b.Scope.String())
+	}
+	if b.Block {
+		w.line("    block: true")
+	} else {
+		w.line("    limit: ", limitText(b))
+	}
+	w.line("    behavior: ", b.Behavior.String())
+	if b.Verified {
+		w.line("    identity: verified")
+	}
+	switch {
+	case b.Cost.Header != "":
+		w.line("    cost: {header: ", scalar(b.Cost.Header), "}")
+	case b.Cost.Fixed != 0:
+		w.line("    cost: {fixed: ", strconv.FormatUint(uint64(b.Cost.Fixed), 10), "}")
+	}
+}
+
+func matchText(m limiter.Match) string {
+	var parts []string
+	if m.Caller != "" {
+		parts = append(parts, "caller: "+scalar(string(m.Caller)))
+	}
+	if m.Procedure != "" {
+		parts = append(parts, "procedure: "+scalar(string(m.Procedure)))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func limitText(b *limiter.Bucket) string {
+	text := "{rps: " + rpsText(b.LimitRPS)
+	if len(b.Regions) > 0 {
+		names := slices.SortedFunc(maps.Keys(b.Regions), cmp.Compare)
+		for i, name := range names {
+			names[i] = scalar(name) + ": " + rpsText(b.Regions[name])
+		}
+		text += ", regions: {" + strings.Join(names, ", ") + "}"
+	}
+	return text + "}"
+}
+
+func rpsText(rps float64) string { return strconv.FormatFloat(rps, 'f', -1, 64) }
+
+// plain are the names that stand without quotes: nothing that YAML, in any of
+// its versions, could take for something else. Names hold no character that
+// needs an escape in quotes.
+var plain = regexp.MustCompile(`^[a-z][a-z0-9]*([./-][a-z0-9]+)+$|^[a-z]{6,}$`)
+
+func scalar(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
