@@ -1,0 +1,118 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:generate go tool templ generate
+//go:generate npm ci --ignore-scripts --no-audit --no-fund
+//go:generate go run ./internal/copyassets
+
+// static holds our own stylesheet, script and icon.
+//
+//go:embed static
+var static embed.FS
+
+// dist holds what assets.json lists, put there by go generate. It is empty,
+// but for its .gitignore, in a fresh clone.
+//
+//go:embed all:dist
+var dist embed.FS
+
+// AssetsBuilt reports whether the third-party browser assets are part of this
+// binary. Without them pages work, but do not update in place.
+func AssetsBuilt() bool {
+	_, ok := htmxFile(dist)
+	return ok
+}
+
+// contentTypes is fixed, since what the system knows differs by machine.
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// assets are the files below /assets/. A file's name contains its hash, so it
+// may be cached for ever. It is immutable and may be used concurrently.
+type assets struct {
+	files map[string]asset // name below /assets/ → file
+
+	// Paths to print into pages.
+	style, icon, script string
+	htmx                string // empty: built without
+}
+
+// asset is one file with its headers.
+type asset struct {
+	body        []byte
+	contentType string
+}
+
+// newAssets reads our own files from own and the third-party ones from built,
+// which may hold none.
+func newAssets(own, built fs.FS) (*assets, error) {
+	a := &assets{files: make(map[string]asset)}
+	for name, link := range map[string]*string{
+		"static/grl.css":     &a.style,
+		"static/favicon.svg": &a.icon,
+		"static/live.js":     &a.script,
+	} {
+		body, err := fs.ReadFile(own, name)
+		if err != nil {
+			return nil, fmt.Errorf("read asset: %w", err)
+		}
+		*link = a.add(hashedName(path.Base(name), body), body)
+	}
+	if name, ok := htmxFile(built); ok {
+		body, err := fs.ReadFile(built, name)
+		if err != nil {
+			return nil, fmt.Errorf("read asset: %w", err)
+		}
+		a.htmx = a.add(path.Base(name), body)
+	}
+	return a, nil
+}
+
+// htmxFile finds htmx in built; its name there contains version and hash.
+func htmxFile(built fs.FS) (name string, ok bool) {
+	names, err := fs.Glob(built, "dist/htmx.org-*.js")
+	if err != nil || len(names) == 0 {
+		return "", false
+	}
+	return names[0], true
+}
+
+// add makes body available and returns the path to print into pages.
+func (a *assets) add(name string, body []byte) string {
+	a.files[name] = asset{body: body, contentType: contentTypes[path.Ext(name)]}
+	return "/assets/" + name
+}
+
+// hashedName puts the hash of body into name: grl.css → grl-0123456789.css.
+func hashedName(name string, body []byte) string {
+	sum := sha256.Sum256(body)
+	ext := path.Ext(name)
+	return strings.TrimSuffix(name, ext) + "-" + hex.EncodeToString(sum[:5]) + ext
+}
+
+// serve answers GET /assets/{name}. The name is only looked up, never opened.
+func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.files[r.PathValue("name")]
+	if !ok {
+		http.Error(w, "No such asset. Reload the page: it names the present ones.", http.StatusNotFound)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", f.contentType)
+	h.Set("Content-Length", fmt.Sprint(len(f.body)))
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	_, _ = w.Write(f.body) // the reader went away; there is no one to tell
+}

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"fmt"
+
+	"grl/limiter"
+)
+
+// bucketsView is the buckets table and the form above it.
+type bucketsView struct {
+	Query   query
+	Rows    []bucketRow
+	Columns []column
+	Pager   pager
+	Any     bool   // there is a bucket at all
+	Cells   string // count of all
+	// Services is how many services the cells belong to.
+	Services string
+}
+
+// bucketRow is one line of the table, every value ready to print.
+type bucketRow struct {
+	Service, Name string
+	Caller        string // of a cell for one caller; empty: for all
+	Match, Owner  string
+	Scope         string // "region"
+	Instance      string // "eu"; empty: global
+	State         bucketState
+	Silent        bool // rates are the last known ones
+	Offered       string
+	Admitted      string
+	Limit         string
+	Ratio         string
+	Dropping      bool
+	Virtual       string
+	AnyVirtual    bool
+	Hosts         string
+}
+
+// column is a head of the table.
+type column struct {
+	Name, Unit string
+	Class      string // of the cell
+	URL        string // sorts by it; empty: cannot
+	Aria       string // aria-sort; empty: not sorted by it
+	Arrow      string
+}
+
+// pager leads to the neighbouring pages of a table.
+type pager struct {
+	From, To, Of   string
+	Previous, Next string // URLs; empty: none
+}
+
+// newPager cuts total rows into pages and returns those of page number (from
+// 1; beyond the last: the last) as a range.
+func newPager(total, size, number int, url func(page int) string) (p pager, from, to int) {
+	last := max(1, (total+size-1)/size)
+	number = min(max(number, 1), last)
+	from = (number - 1) * size
+	to = min(from+size, total)
+	p = pager{From: formatCount(min(from+1, total)), To: formatCount(to), Of: formatCount(total)}
+	if number > 1 {
+		p.Previous = url(number - 1)
+	}
+	if number < last {
+		p.Next = url(number + 1)
+	}
+	return p, from, to
+}
+
+func newBucketsView(cells []Bucket, q query) bucketsView {
+	v := bucketsView{Query: q, Columns: bucketColumns(q), Any: len(cells) > 0, Cells: formatCount(len(cells))}
+	found := q.find(cells)
+	size := pageRows
+	if q.Rows > 0 {
+		size = q.Rows
+	}
+	p, from, to := newPager(len(found), size, q.Page, func(n int) string { return q.onPage(n).url() })
+	v.Pager = p
+	for _, i := range found[from:to] {
+		v.Rows = append(v.Rows, newBucketRow(&cells[i]))
+	}
+	services := make(map[string]struct{})
+	for i := range cells {
+		services[cells[i].Service] = struct{}{}
+	}
+	v.Services = formatCount(len(services))
+	return v
+}
+
+func newBucketRow(b *Bucket) bucketRow {
+	r := bucketRow{
+		Service:    printable(b.Service),
+		Name:       printable(b.Name),
+		Caller:     printable(b.Caller),
+		Match:      printable(b.Match),
+		Owner:      printable(b.Owner),
+		Scope:      b.Scope.String(),
+		Instance:   printable(b.Instance),
+		State:      b.state(),
+		Silent:     b.Silent,
+		Offered:    formatRPS(b.OfferedRPS),
+		Admitted:   formatRPS(b.AdmittedRPS),
+		Limit:      formatRPS(b.LimitRPS),
+		Ratio:      formatShare(b.dropRatio()),
+		Dropping:   b.dropRatio() > 0,
+		Virtual:    formatRPS(b.ShadowDroppedRPS),
+		AnyVirtual: b.ShadowDroppedRPS > 0,
+		Hosts:      formatCount(b.Hosts),
+	}
+	if b.Block {
+		r.Limit = "Block" // zero would be a number
+	}
+	if b.Scope == limiter.Global {
+		r.Instance = ""
+	}
+	return r
+}
+
+// title is the whole name, for what is cut off on the screen.
+func (r bucketRow) title() string {
+	name := r.Service + "/" + r.Name
+	if r.Caller != "" {
+		name += " for " + r.Caller
+	}
+	return name
+}
+
+// bucketColumns are the heads of the table as q sorts it.
+func bucketColumns(q query) []column {
+	columns := []column{
+		{Name: "Bucket", URL: "name"},
+		{Name: "State", Class: "wide-only"},
+		{Name: "Scope", Class: "wide-only"},
+		{Name: "Offered", Unit: "rps", Class: "num", URL: "offered"},
+		{Name: "Admitted", Unit: "rps", Class: "num wide-only", URL: "admitted"},
+		{Name: "Limit", Unit: "rps", Class: "num wide-only", URL: "limit"},
+		{Name: "Drop ratio", Class: "num", URL: "ratio"},
+		{Name: "Virtual drops", Unit: "rps", Class: "num wide-only", URL: "virtual"},
+		{Name: "Hosts", Class: "num wide-only", URL: "hosts"},
+		{Name: "Owner", Class: "wide-only"},
+	}
+	present, descending := q.sort()
+	for i := range columns {
+		c := &columns[i]
+		if c.URL == "" {
+			continue
+		}
+		if c.URL == present {
+			c.Aria, c.Arrow = "ascending", "↑"
+			if descending {
+				c.Aria, c.Arrow = "descending", "↓"
+			}
+		}
+		c.URL = q.sortedBy(c.URL).url()
+	}
+	return columns
+}
+
+// facts is the line under the heading.
+func (v bucketsView) facts() string {
+	if !v.Any {
+		return "No bucket yet"
+	}
+	return fmt.Sprintf("%s in %s services", v.Cells, v.Services)
+}
+
+// emptyTitle says what was looked for in vain.
+func (v bucketsView) emptyTitle() string {
+	if v.Query.Text != "" {
+		return "No bucket matches “" + printable(v.Query.Text) + "”"
+	}
+	return "No bucket matches"
+}
+
+// emptyText names the filters that are on besides the search.
+func (v bucketsView) emptyText() string {
+	var on string
+	for _, s := range stateNames {
+		if s.Value == v.Query.State {
+			on = "“" + s.Name + "”"
+		}
+	}
+	for _, s := range scopeNames {
+		if s.Value == v.Query.Scope {
+			if on != "" {
+				on += " and "
+			}
+			on += "“" + s.Name + "”"
+		}
+	}
+	switch {
+	case on != "" && v.Query.Text != "":
+		return "The filter " + on + " is also on."
+	case on != "":
+		return "The filter " + on + " is on."
+	}
+	return "A search looks at service, bucket, caller, procedure, owner, region and zone."
+}

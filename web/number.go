@@ -1,0 +1,146 @@
+package web
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// formatRPS prints requests per second: no decimals from 100, one below, two
+// below 10, three below 0.01 (the smallest limit is 0.001), and "0" only for
+// none.
+func formatRPS(v float64) string {
+	switch {
+	case v <= 0:
+		return "0"
+	case v < 0.0005:
+		return "<0.001"
+	case v < 0.00995:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case v < 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return groupThousands(strconv.FormatFloat(v, 'f', 0, 64))
+}
+
+// formatShare prints a share in [0, 1] as a percentage: one decimal, two below
+// 1 %, three below 0.01 %. "0" is only for none, and "100%" only for all.
+func formatShare(share float64) string {
+	p := share * 100
+	switch {
+	case p <= 0:
+		return "0"
+	case p >= 100:
+		return "100%"
+	case p < 0.0005:
+		return "<0.001%"
+	case p < 0.00995:
+		return strconv.FormatFloat(p, 'f', 3, 64) + "%"
+	case p < 0.995:
+		return strconv.FormatFloat(p, 'f', 2, 64) + "%"
+	case p >= 99.95:
+		return ">99.9%"
+	}
+	return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+}
+
+// formatCount prints a whole number with commas.
+func formatCount[N int | uint64](n N) string { return groupThousands(fmt.Sprint(n)) }
+
+// groupThousands puts commas into a row of digits, and U+2212 for a minus.
+func groupThousands(digits string) string {
+	sign := ""
+	if rest, ok := strings.CutPrefix(digits, "-"); ok {
+		sign, digits = "−", rest
+	}
+	var b strings.Builder
+	b.WriteString(sign)
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// formatAge prints how long ago something was: 0.3 s, 12 s, 9 min 36 s,
+// 2 h 14 min. It cuts, so that nothing looks older than it is.
+func formatAge(d time.Duration) string {
+	switch s := int(d / time.Second); {
+	case d <= 0:
+		return "0.0 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%d.%d s", s, int(d%time.Second/(100*time.Millisecond)))
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	default:
+		return fmt.Sprintf("%s h %d min", formatCount(s/3600), s%3600/60)
+	}
+}
+
+// formatBytes prints a sum of bytes in units of 1000: 812 B, 3.1 MB, 104 MB.
+func formatBytes(n uint64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), 0
+	for _, next := range []float64{999_500, 999_500_000, 999_500_000_000} {
+		if float64(n) >= next {
+			unit++
+		}
+	}
+	for range unit + 1 {
+		v /= 1000
+	}
+	decimals := 0
+	if v < 99.95 {
+		decimals = 1
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64) + " " + []string{"kB", "MB", "GB", "TB"}[unit]
+}
+
+// stamp is a time, ready to print. The server cannot know the viewer's zone:
+// it prints UTC and says so; the script prints the viewer's time in its place.
+type stamp struct {
+	Machine string // RFC 3339, for datetime
+	Title   string // "2026-11-29 21:40:02 UTC"
+	Clock   string // "21:40:02 UTC"
+	Text    string // "21:40 UTC", "Thu 18:00 UTC" or "14 Feb"
+}
+
+// newStamp prepares t, which is not after now.
+func newStamp(t, now time.Time) stamp {
+	t = t.UTC()
+	s := stamp{
+		Machine: t.Format(time.RFC3339),
+		Title:   t.Format("2006-01-02 15:04:05 UTC"),
+		Clock:   t.Format("15:04:05 UTC"),
+	}
+	switch age := now.Sub(t); {
+	case age < 24*time.Hour:
+		s.Text = t.Format("15:04 UTC")
+	case age < 7*24*time.Hour:
+		s.Text = t.Format("Mon 15:04 UTC")
+	default:
+		s.Text = t.Format("2 Jan")
+	}
+	return s
+}
+
+// printable returns a name from outside with what is no character, or moves
+// the cursor, replaced by U+FFFD.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+}

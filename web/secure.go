@@ -1,0 +1,71 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// contentSecurityPolicy allows our own files and nothing inline.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// secure wraps next with what every answer needs: headers, the check of the
+// Host header, the refusal of requests from other sites, and of methods that
+// change something.
+func secure(o Options, next http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	safe := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "Only GET and HEAD: nothing can be changed here.", http.StatusMethodNotAllowed)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+	hosts := make([]string, len(o.Hosts))
+	for i, h := range o.Hosts {
+		hosts[i] = hostname(h)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Referrer-Policy", "same-origin")
+		if r.TLS != nil {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		if !o.AnyHost && !allowedHost(hostname(r.Host), hosts) {
+			http.Error(w, "This controller does not answer under this host name. "+
+				"Use localhost, or set public_url in [controller].", http.StatusMisdirectedRequest)
+			return
+		}
+		safe.ServeHTTP(w, r)
+	})
+}
+
+// hostname returns the lower-case host of a Host header, without port, brackets
+// and final dot.
+func hostname(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil { // no port
+		host = hostport
+		if inner, ok := strings.CutPrefix(host, "["); ok {
+			host = strings.TrimSuffix(inner, "]")
+		}
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// allowedHost reports whether host is loopback or one of names. A name that an
+// attacker lets point to 127.0.0.1 is neither.
+func allowedHost(host string, names []string) bool {
+	if host == "localhost" || host != "" && slices.Contains(names, host) {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,163 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	shownZones     = 6    // silent zones named in a sentence
+	shownErrorText = 4000 // bytes of a load error that are shown
+)
+
+// summaryView is what stands above every page: what is wrong, and the few
+// numbers that say how the fleet is.
+type summaryView struct {
+	WarmingUp bool
+	Load      *loadView // nil: the limits directory was accepted
+	Silent    string    // "zones eu-2 and us-1"; empty: none
+
+	Over, Near, Cells string // counts
+	AnyOver           bool
+	Dropped, Virtual  string // rps
+	AnyDropped        bool
+	AnyVirtual        bool
+	Hosts             string
+	Slowest           string // age of the oldest directive in force; empty: no node
+	Zones, ZonesOf    string // live, known
+	AnySilent         bool
+	Revision          string // "r1482"; empty: none yet
+	OnRevision, Nodes string // counts of nodes
+	BehindNote        string // "1 behind, 1 refused"
+	AnyRefused        bool
+	Loaded            stamp
+	LoadedKnown       bool
+}
+
+// loadView is a refused limits directory.
+type loadView struct {
+	Title string
+	Text  string // lines
+	More  string // what was cut off; empty: nothing
+}
+
+// summarize computes the summary. Dropped and virtual drops are summed over
+// all cells; offered is not, since a request counts in each cell that it
+// reaches.
+func summarize(cells []Bucket, f Fleet, now time.Time) summaryView {
+	v := summaryView{WarmingUp: f.WarmingUp, Load: newLoadView(f)}
+
+	var over, near int
+	var dropped, virtual float64
+	for i := range cells {
+		switch cells[i].state() {
+		case stateOver:
+			over++
+		case stateNear:
+			near++
+		}
+		dropped += cells[i].DroppedRPS
+		virtual += cells[i].ShadowDroppedRPS
+	}
+	v.Over, v.Near, v.Cells, v.AnyOver = formatCount(over), formatCount(near), formatCount(len(cells)), over > 0
+	v.Dropped, v.AnyDropped = formatRPS(dropped), dropped > 0
+	v.Virtual, v.AnyVirtual = formatRPS(virtual), virtual > 0
+
+	v.addNodes(f)
+	if f.Revision > 0 {
+		v.Revision = fmt.Sprintf("r%d", f.Revision)
+	}
+	if !f.Loaded.IsZero() {
+		v.Loaded, v.LoadedKnown = newStamp(f.Loaded, now), true
+	}
+	return v
+}
+
+// addNodes counts hosts, zones and revisions.
+func (v *summaryView) addNodes(f Fleet) {
+	zones := make(map[string]bool)
+	for _, z := range f.SilentZones {
+		zones[z] = true
+	}
+	var slowest time.Duration
+	var on, behind, refused int
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		if n.Zone != "" {
+			zones[n.Zone] = true
+		}
+		switch {
+		case n.RefusedRevision > 0:
+			refused++
+		case n.Revision < f.Revision:
+			behind++
+		default:
+			on++
+		}
+		if !slices.Contains(f.SilentZones, n.Zone) {
+			slowest = max(slowest, n.DirectiveAge)
+		}
+	}
+	v.Hosts = formatCount(f.Controller.Hosts)
+	if len(f.Nodes) > 0 {
+		v.Slowest = formatAge(slowest)
+	}
+	v.Zones, v.ZonesOf = formatCount(len(zones)-len(f.SilentZones)), formatCount(len(zones))
+	v.Silent, v.AnySilent = namedZones(f.SilentZones), len(f.SilentZones) > 0
+	v.OnRevision, v.Nodes = formatCount(on), formatCount(len(f.Nodes))
+	v.AnyRefused = refused > 0
+	var notes []string
+	if behind > 0 {
+		notes = append(notes, formatCount(behind)+" behind")
+	}
+	if refused > 0 {
+		notes = append(notes, formatCount(refused)+" refused")
+	}
+	v.BehindNote = strings.Join(notes, ", ")
+}
+
+// namedZones returns "zone eu-2", "zones a, b and c" or, of many, the first
+// and how many more.
+func namedZones(zones []string) string {
+	names := make([]string, 0, shownZones+1)
+	for _, z := range zones[:min(len(zones), shownZones)] {
+		names = append(names, printable(z))
+	}
+	if more := len(zones) - len(names); more > 0 {
+		names = append(names, formatCount(more)+" more")
+	}
+	switch last := len(names) - 1; {
+	case last < 0:
+		return ""
+	case last == 0:
+		return "zone " + names[0]
+	default:
+		return "zones " + strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+}
+
+func newLoadView(f Fleet) *loadView {
+	if f.LoadError == "" {
+		return nil
+	}
+	v := &loadView{Title: "The limits directory was refused: no limit is in force", Text: strings.TrimSpace(f.LoadError)}
+	if f.Revision > 0 {
+		v.Title = fmt.Sprintf("The limits directory was refused: r%d stays active", f.Revision)
+	}
+	if len(v.Text) > shownErrorText {
+		cut := shownErrorText
+		if end := strings.LastIndexByte(v.Text[:cut], '\n'); end > 0 {
+			cut = end
+		}
+		more := strings.Count(strings.Trim(v.Text[cut:], "\n"), "\n") + 1
+		v.Text, v.More = v.Text[:cut], fmt.Sprintf("%s more lines are in the log of the controller.", formatCount(more))
+	}
+	lines := strings.Split(v.Text, "\n")
+	for i, l := range lines {
+		lines[i] = printable(l)
+	}
+	v.Text = strings.Join(lines, "\n")
+	return v
+}
