@@ -176,3 +176,22 @@ type Configuration struct {
 func (c *Configuration) Newer(epoch, revision uint64) bool {
 	return c.Epoch > epoch || c.Epoch == epoch && c.Revision > revision
 }
+
+// ByName returns the buckets of c by their full names.
+func (c *Configuration) ByName() map[string]*Bucket {
+	m := make(map[string]*Bucket)
+	for i := range c.Services {
+		for j := range c.Services[i].Buckets {
+			b := &c.Services[i].Buckets[j]
+			m[b.FullName()] = b
+		}
+	}
+	return m
+}
+
+// HasCell reports whether a node of zone and region may have a cell of that
+// name: the instance is its own, and there is a caller if and only if the
+// bucket is per caller.
+func (b *Bucket) HasCell(id CellID, zone, region string) bool {
+	return id.Bucket == b.FullName() && id.Instance == b.Instance(zone, region) && (id.Caller != "") == b.PerCaller
+}

@@ -5,130 +5,148 @@
 // The ratios come from outside: a client (package grl/roles/client) writes
 // them with Cell.SetRatio and reads the counts with Collect. A Limiter that
 // nobody feeds admits everything: fail open is the zero value.
+//
+// A request's path through the files: Callee.Decide finds the leaf of its
+// caller and procedure in an index; leaf.decide counts it and walks the cells.
+// What is seen for the first time is placed and added by table, which asks
+// matcher for the buckets. Collect carries the counters of leaves to cells.
 package limiter
 
 import (
 	"iter"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Request is one request as the decision sees it. Zero values mean cost 1,
-// first attempt, no tier, no trace, not verified.
-type Request struct {
-	Service   string // the callee
-	Caller    string // the service that sends it; "" counts as UnknownCaller
-	Procedure string // pkg.Service/Method, or METHOD /route/{template}
-	// Cost counts in buckets whose cost comes from a header; 0 means 1.
-	Cost uint32
-	// Attempt is 0 for the first attempt.
-	Attempt uint32
-	// Tier is the request's priority tier; 0: none.
-	Tier uint32
-	// TraceID identifies the user's journey; the zero value: none.
-	TraceID [16]byte
-	// Verified says that the caller's identity was proved, not claimed.
-	Verified bool
-}
-
-// Decision is what to do with a request. The zero value admits it.
-type Decision struct {
-	// Dropped says that the request must be answered at once with a refusal.
-	Dropped bool
-	// Bucket is the bucket that dropped it; nil when admitted. Read only.
-	Bucket *Bucket
-	// Service is the configuration Bucket belongs to; nil when admitted.
-	Service *Service
-}
+// maxServices bounds the services without a configuration that are told apart;
+// the rest share Other.
+const maxServices = 1000
 
 // Options says where a limiter runs. The zero value works.
 type Options struct {
 	Zone   string
 	Region string
 	// MaxNames bounds the distinct callers, and the distinct procedures, of a
-	// service that are told apart; 0 means 10,000.
+	// service that are told apart; 0 means 10,000. Those that a configuration
+	// names exactly do not count.
 	MaxNames int
 }
 
 // Limiter holds the configuration, the ratios and the counts of one process.
+// The zero value admits everything and is ready to use; it must not be copied.
 // All methods may be called concurrently.
-type Limiter struct{ opts Options }
+type Limiter struct {
+	opts     Options
+	services atomic.Pointer[map[string]*Callee] // the map is immutable
+	full     atomic.Bool                        // no room for further services
+
+	installing sync.Mutex // serialises Install; taken before collecting and mu
+	collecting sync.Mutex // serialises Collect and Detail; taken before mu
+
+	mu         sync.Mutex           // guards what follows, and growing what is read freely
+	configured int                  // services that have a configuration
+	rules      map[string]installed // full name of a bucket → where it is
+	orphans    map[*Cell]*Callee    // per-caller cells that no leaf has
+	retired    []*batch
+	counts     *arena // of leaves
+	coins      *arena
+	ratios     *arena
+	now        time.Duration // of the last Collect, since the first one
+
+	start   time.Time               // now of the first Collect; guarded by collecting
+	sweptAt time.Duration           // guarded by collecting
+	cells   atomic.Pointer[[]*Cell] // nil when out of date; stored under mu
+}
+
+// installed is a rule with the service it belongs to.
+type installed struct {
+	callee *Callee
+	rule   *rule
+}
 
 // New returns a limiter that admits everything until it is fed.
 func New(opts Options) *Limiter { return &Limiter{opts: opts} }
 
 // Decide counts the request and says whether to admit it.
-func (l *Limiter) Decide(r Request) Decision { return Decision{} }
-
-// Service returns the short form for requests to one service. The result stays
-// valid across configurations; keep it.
-func (l *Limiter) Service(name string) *Callee { return &Callee{name: name} }
-
-// Callee decides requests to one service.
-type Callee struct{ name string }
-
-// Decide counts an unverified first attempt of cost 1 and says whether to
-// admit it.
-func (s *Callee) Decide(caller, procedure string) Decision { return Decision{} }
-
-// DecideRequest is Decide for a whole request; r.Service is ignored.
-func (s *Callee) DecideRequest(r Request) Decision { return Decision{} }
-
-// Configuration returns the installed configuration of the service, nil if it
-// has none. Read only; a new one is a new pointer.
-func (s *Callee) Configuration() *Service { return nil }
-
-// Handle returns the short form for callers that resolve once: requests of one
-// caller to one procedure. It stays valid across configurations.
-func (l *Limiter) Handle(service, caller, procedure string) *Handle { return &Handle{} }
-
-// Handle decides the requests of one caller to one procedure.
-type Handle struct{}
-
-// Decide counts an unverified first attempt of cost 1 and says whether to
-// admit it.
-func (h *Handle) Decide() Decision { return Decision{} }
-
-// Install replaces the configuration. Counts and ratios of cells that both
-// configurations have stay. It returns an error, and keeps the old one, if c
-// breaks a rule that Validate knows.
-func (l *Limiter) Install(c Configuration) error { return nil }
-
-// Counts are cumulative since the cell came to be.
-type Counts struct {
-	Offered       uint64 // requests that reached the cell, dropped ones included
-	Dropped       uint64
-	ShadowDropped uint64 // admitted ones that enforcement would have dropped
+func (l *Limiter) Decide(r Request) Decision {
+	return l.Service(r.Service).DecideRequest(r)
 }
 
-// Cell is one cell of the installed configuration as this process sees it.
-type Cell struct{}
+// Service returns the short form for requests to one service. The result stays
+// valid across configurations; keep it. Beyond 1,000 services that never had a
+// configuration, further ones share the result of Other.
+func (l *Limiter) Service(name string) *Callee {
+	if services := l.services.Load(); services != nil {
+		if s, ok := (*services)[name]; ok {
+			return s
+		}
+		if l.full.Load() || len(name) > maxNameBytes {
+			if s, ok := (*services)[Other]; ok {
+				return s
+			}
+		}
+	}
+	return l.addService(name)
+}
 
-// ID names the cell.
-func (c *Cell) ID() CellID { return CellID{} }
+// addService returns the callee of that name, and makes it if there is room.
+func (l *Limiter) addService(name string) *Callee {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setup()
+	services := *l.services.Load()
+	if s, ok := services[name]; ok {
+		return s
+	}
+	if l.full.Load() || len(name) > maxNameBytes {
+		return services[Other]
+	}
+	return l.addServices(name)[name]
+}
 
-// Bucket returns the cell's bucket in the configuration that was current at
-// the last Install or Collect. Read only.
-func (c *Cell) Bucket() *Bucket { return nil }
+// addServices makes callees for names that have none, and returns all;
+// l.mu is held and setup is done.
+func (l *Limiter) addServices(names ...string) map[string]*Callee {
+	services := maps.Clone(*l.services.Load())
+	for _, name := range names {
+		if services[name] != nil {
+			continue
+		}
+		s := &Callee{limiter: l, name: name, cells: map[CellID]*Cell{}}
+		s.use(newTable(s, nil, newMatcher(&Service{}, "", ""), l.maxNames()))
+		services[name] = s
+	}
+	l.services.Store(&services)
+	l.full.Store(len(services)-l.configured > maxServices)
+	return services
+}
 
-// Counts returns what the last Collect found.
-func (c *Cell) Counts() Counts { return Counts{} }
+// setup makes the zero value ready for more than reading; l.mu is held.
+func (l *Limiter) setup() {
+	if l.counts != nil {
+		return
+	}
+	l.rules, l.orphans = map[string]installed{}, map[*Cell]*Callee{}
+	shards := shardCount()
+	l.counts, l.coins, l.ratios = newArena(shards), newArena(shards), newArena(1)
+	l.services.Store(&map[string]*Callee{})
+	l.addServices(Other)
+}
 
-// SetRatio sets the share of requests to drop, in [0, 1]; anything else, NaN
-// too, counts as 0. A live directive may say 0; see SetOpen.
-func (c *Cell) SetRatio(p float64) {}
+func (l *Limiter) maxNames() int {
+	if l.opts.MaxNames > 0 {
+		return l.opts.MaxNames
+	}
+	return defaultMaxNames
+}
 
-// SetOpen sets the ratio to 0 because there is no live directive: requests
-// count as not limited for the reason "fail_open".
-func (c *Cell) SetOpen() {}
-
-// Cell returns the cell of that name, nil if no bucket of the installed
-// configuration has it or the bound on names is reached.
-func (l *Limiter) Cell(id CellID) *Cell { return nil }
-
-// Cells yields the live cells in no order.
-func (l *Limiter) Cells() iter.Seq[*Cell] { return func(func(*Cell) bool) {} }
-
-// Collect forms the counts of all cells from what was counted since the last
-// call, and forgets names idle for ten minutes. One caller at a time; now is
-// on the monotonic clock.
-func (l *Limiter) Collect(now time.Time) {}
+// callees returns all callees; l.mu need not be held.
+func (l *Limiter) callees() iter.Seq[*Callee] {
+	services := l.services.Load()
+	if services == nil {
+		return func(func(*Callee) bool) {}
+	}
+	return maps.Values(*services)
+}

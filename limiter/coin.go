@@ -1,0 +1,43 @@
+package limiter
+
+// One is the drop ratio 1 in the fixed point of Coin.
+const One uint64 = 1 << 32
+
+// Coin selects requests to drop so that their share is the drop ratio: it
+// carries what it still owes, or has dropped too much, from one request to the
+// next, with a jitter of ±0.05 that keeps it from falling into step with
+// periodic traffic. After n requests at ratio p the count of drops is within
+// 1 + 0.12*sqrt(n) of n*p (four standard deviations).
+//
+// Its value is the debt in units of 1/One. The zero value is ready.
+// Source: docs/architecture.md, "The coin".
+type Coin int64
+
+// jitterSpan is the width of the jitter, 0.1, in units of 1/One.
+const jitterSpan = One / 10
+
+// Flip says whether to drop a request at ratio p, and returns the coin for the
+// next request. p is in [0, One]; random is uniform. At 0 and One the coin
+// stays as it is.
+func (c Coin) Flip(p, random uint64) (drop bool, next Coin) {
+	if p == 0 || p >= One {
+		return p != 0, c
+	}
+	x := c + Coin(p)
+	drop = Coin(random>>32) < x
+	if drop {
+		x -= Coin(One)
+	}
+	// The low half of the draw is independent of the half that decided.
+	jitter := Coin((random & (One - 1)) * jitterSpan >> 32)
+	return drop, x + jitter - Coin(jitterSpan/2)
+}
+
+// FixedRatio converts a drop ratio in [0, 1] for Coin.Flip; anything else, NaN
+// too, counts as 0.
+func FixedRatio(p float64) uint64 {
+	if p > 0 && p <= 1 {
+		return uint64(p*float64(One) + 0.5)
+	}
+	return 0
+}

@@ -1,0 +1,97 @@
+package limiter
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync/atomic"
+)
+
+// index finds leaves by caller and procedure. Readers need no lock and see
+// each leaf as soon as it is added; writers hold Limiter.mu. It is an open
+// addressed table that is at most half full and never shrinks: growing and
+// removing make a new one.
+type index struct {
+	slots []slot // length is a power of two
+	seed  maphash.Seed
+	used  int // guarded by Limiter.mu
+}
+
+// slot keeps the hash beside the leaf, so that a probe of a wrong slot costs
+// no access to a leaf. A hash of 0 marks an empty slot.
+type slot struct {
+	hash atomic.Uint64
+	leaf atomic.Pointer[leaf]
+}
+
+// minSlots keeps the index of a service that nobody calls small.
+const minSlots = 8
+
+// newIndex returns an index with room for n leaves.
+func newIndex(n int) *index {
+	size := minSlots
+	for size < 2*n {
+		size *= 2
+	}
+	return &index{slots: make([]slot, size), seed: maphash.MakeSeed()}
+}
+
+// hash is never 0. The rotation keeps (a, b) and (b, a) apart.
+func (x *index) hash(caller, procedure string) uint64 {
+	h := maphash.String(x.seed, caller) ^ bits.RotateLeft64(maphash.String(x.seed, procedure), 29)
+	return h | 1
+}
+
+// find returns the leaf of that caller and procedure, nil if there is none.
+func (x *index) find(caller, procedure string) *leaf {
+	h := x.hash(caller, procedure)
+	mask := uint64(len(x.slots) - 1)
+	// The lowest bit is the same in all hashes.
+	for i := h >> 1; ; i++ {
+		s := &x.slots[i&mask]
+		switch s.hash.Load() {
+		case h:
+			f := s.leaf.Load()
+			if f.caller == caller && f.procedure == procedure {
+				return f
+			}
+		case 0:
+			return nil
+		}
+	}
+}
+
+// add puts f in and returns the index to use from now on, which is a larger
+// one if x is half full.
+func (x *index) add(f *leaf) *index {
+	if 2*(x.used+1) > len(x.slots) {
+		x = x.copy(len(x.slots), func(*leaf) bool { return true })
+	}
+	x.put(f)
+	return x
+}
+
+// copy returns an index with room for n leaves and those of x that keep
+// accepts.
+func (x *index) copy(n int, keep func(*leaf) bool) *index {
+	y := newIndex(n)
+	for i := range x.slots {
+		if f := x.slots[i].leaf.Load(); f != nil && keep(f) {
+			y.put(f)
+		}
+	}
+	return y
+}
+
+func (x *index) put(f *leaf) {
+	h := x.hash(f.caller, f.procedure)
+	mask := uint64(len(x.slots) - 1)
+	i := h >> 1
+	for x.slots[i&mask].hash.Load() != 0 {
+		i++
+	}
+	s := &x.slots[i&mask]
+	// The hash publishes the slot: a reader that sees it finds the leaf.
+	s.leaf.Store(f)
+	s.hash.Store(h)
+	x.used++
+}

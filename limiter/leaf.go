@@ -1,0 +1,179 @@
+package limiter
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// maxCost is the largest cost of one request.
+const maxCost = 1_000_000
+
+// leaf is what the requests of one caller to one procedure have in common: the
+// cells they pass, most specific first, and their counters. There is one
+// counter for each step and one for what passed all of them:
+//
+//   - at an enforced step, the requests it dropped, which ended their walk;
+//   - at a shadow step, its shadow drops, which went on;
+//   - after the last step, the requests admitted.
+//
+// So an admitted request costs one addition, and what was offered to a step is
+// what was dropped there or further on, or admitted. A second set of the same
+// counters holds summed costs where a bucket needs them.
+type leaf struct {
+	// What a decision reads lies together in the first lines.
+	counts  []atomic.Uint64 // all shards; see span.words
+	steps   []step
+	stride  uint32
+	mask    uint32      // number of shards - 1
+	retired atomic.Bool // a newer leaf takes the requests
+	costed  bool        // has the second set of counters
+	inline  [2]step     // where steps of a short walk lie
+
+	caller    string // the key in its index
+	procedure string
+	table     *table
+	exempt    bool // never limited
+	enforced  bool // has a step that drops
+
+	level  level
+	class  [2]*class // of caller and procedure
+	span   span
+	usedAt time.Duration // limiter time of the last request; guarded by Limiter.collecting
+
+	// Sums over shards, guarded by Limiter.collecting.
+	collected []uint64 // up to the last Collect
+	detailed  []uint64 // up to the last Detail
+}
+
+// step is one cell on the walk of a leaf.
+type step struct {
+	ratio  *atomic.Uint64 // the cell's; in units of 1/One
+	cell   *Cell
+	bucket *Bucket
+	shadow bool
+}
+
+// decide counts a request and walks the steps. It is the hot path: no lock, no
+// allocation, no clock, and no random number while all ratios are 0.
+func (f *leaf) decide(cost uint32) Decision {
+	shard := processor() & int(f.mask)
+	for i := range f.steps {
+		if f.steps[i].ratio.Load() != 0 {
+			return f.sample(i, shard, cost)
+		}
+	}
+	f.count(len(f.steps), shard, cost)
+	return Decision{}
+}
+
+// sample walks from step first on, and tosses the coin of each cell with a
+// ratio.
+func (f *leaf) sample(first, shard int, cost uint32) Decision {
+	for i := first; i < len(f.steps); i++ {
+		s := &f.steps[i]
+		p := s.ratio.Load()
+		if p == 0 || !s.cell.toss(p, shard) {
+			continue
+		}
+		f.count(i, shard, cost)
+		if !s.shadow {
+			return Decision{Dropped: true, Bucket: s.bucket, Service: f.table.config}
+		}
+	}
+	f.count(len(f.steps), shard, cost)
+	return Decision{}
+}
+
+func (f *leaf) count(position, shard int, cost uint32) {
+	i := shard*int(f.stride) + position
+	f.counts[i].Add(1)
+	if f.costed {
+		f.counts[i+len(f.steps)+1].Add(uint64(min(max(cost, 1), maxCost)))
+	}
+}
+
+// toss flips the cell's coin of that shard at ratio p.
+func (c *Cell) toss(p uint64, shard int) bool {
+	if p >= One {
+		return true
+	}
+	word := &c.coins[shard*c.stride]
+	coin := Coin(word.Load())
+	drop, next := coin.Flip(p, rand.Uint64())
+	// Adding the difference keeps the debt exact when two goroutines meet here.
+	word.Add(uint64(next - coin))
+	return drop
+}
+
+// names returns the caller and procedure under which the leaf's requests are
+// counted: Other for those beyond the bounds.
+func (f *leaf) names() (caller, procedure string) {
+	caller, procedure = f.caller, f.procedure
+	if f.level == byClass && !f.class[0].exact {
+		caller = Other
+	}
+	if f.level != own && !f.class[1].exact {
+		procedure = Other
+	}
+	return caller, procedure
+}
+
+// collect adds what was counted since the last call to the cells.
+func (f *leaf) collect(now time.Duration) {
+	sums := f.span.sums()
+	total := f.total(sums, f.collected)
+	if total == 0 {
+		return
+	}
+	f.usedAt = now
+	f.table.callee.countUnlimited(f, total)
+	f.walk(sums, f.collected, func(s *step, c Counts) { s.cell.add(c) })
+	copy(f.collected, sums)
+}
+
+// total returns the requests counted between before and after.
+func (f *leaf) total(after, before []uint64) uint64 {
+	n := len(f.steps)
+	total := after[n] - before[n]
+	for i := range f.steps {
+		if !f.steps[i].shadow {
+			total += after[i] - before[i]
+		}
+	}
+	return total
+}
+
+// walk calls visit for each step with what was counted between before and
+// after, in the unit of the step's bucket.
+func (f *leaf) walk(after, before []uint64, visit func(*step, Counts)) {
+	n := len(f.steps)
+	offered := after[n] - before[n]
+	var offeredCost uint64
+	if f.costed {
+		offeredCost = after[2*n+1] - before[2*n+1]
+	}
+	for i := n - 1; i >= 0; i-- {
+		s := &f.steps[i]
+		selected := after[i] - before[i]
+		var selectedCost uint64
+		if f.costed {
+			selectedCost = after[n+1+i] - before[n+1+i]
+		}
+		if !s.shadow {
+			offered += selected
+			offeredCost += selectedCost
+		}
+		weight := uint64(max(s.bucket.Cost.Fixed, 1))
+		c := Counts{Offered: offered * weight}
+		if s.bucket.Cost.Header != "" {
+			c.Offered, selected, weight = offeredCost, selectedCost, 1
+		}
+		if s.shadow {
+			c.ShadowDropped = selected * weight
+		} else {
+			c.Dropped = selected * weight
+		}
+		visit(s, c)
+	}
+}

@@ -1,0 +1,152 @@
+package limiter
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// matcher finds the buckets of a request, in the order of the cascade. It is
+// immutable but for the cells of its rules, which Install fills in before the
+// matcher is used.
+type matcher struct {
+	callers    *classifier
+	procedures *classifier
+	rules      map[Match][]*rule
+	all        []*rule // in the order of the cascade
+	exempt     map[Match]struct{}
+	unknown    *class // of UnknownCaller
+	perCaller  bool   // a bucket has a cell for each caller
+	verified   bool   // a bucket asks for verified callers
+}
+
+// rule is a bucket as the matcher sees it.
+type rule struct {
+	bucket *Bucket
+	id     CellID // without a caller
+	cell   *Cell  // nil if the bucket is per caller
+	rank   int    // place in the cascade
+}
+
+// newMatcher compiles a service for a node of zone and region.
+func newMatcher(s *Service, zone, region string) *matcher {
+	m := &matcher{rules: map[Match][]*rule{}, exempt: map[Match]struct{}{}}
+	callers, procedures := []Pattern{UnknownCaller}, []Pattern{}
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		callers, procedures = append(callers, b.Match.Caller), append(procedures, b.Match.Procedure)
+		m.all = append(m.all, &rule{bucket: b, id: CellID{Bucket: b.FullName(), Instance: b.Instance(zone, region)}})
+		m.perCaller = m.perCaller || b.PerCaller
+		m.verified = m.verified || b.Verified
+	}
+	for _, e := range s.Exempt {
+		callers, procedures = append(callers, e.Caller), append(procedures, e.Procedure)
+		m.exempt[e] = struct{}{}
+	}
+	m.callers, m.procedures = newClassifier(callers), newClassifier(procedures)
+	m.unknown = m.callers.class(UnknownCaller)
+	slices.SortFunc(m.all, func(a, b *rule) int { return cascade(a.bucket, b.bucket) })
+	for rank, r := range m.all {
+		r.rank = rank
+		m.rules[r.bucket.Match] = append(m.rules[r.bucket.Match], r)
+	}
+	return m
+}
+
+// cascade compares two buckets by their place in the cascade.
+func cascade(a, b *Bucket) int {
+	return cmp.Or(
+		cmp.Compare(a.Match.width(), b.Match.width()),
+		compareWidth(a.Match.Caller, b.Match.Caller),
+		compareWidth(a.Match.Procedure, b.Match.Procedure),
+		cmp.Compare(b.Scope, a.Scope), // zone, region, global
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+// width orders matches by which of their patterns are present: both, the
+// caller's, the procedure's, none.
+func (m Match) width() int {
+	switch {
+	case m.Caller != "" && m.Procedure != "":
+		return 0
+	case m.Caller != "":
+		return 1
+	case m.Procedure != "":
+		return 2
+	default:
+		return 3
+	}
+}
+
+// compareWidth orders exact patterns before prefixes before "*", and longer
+// prefixes before shorter ones.
+func compareWidth(a, b Pattern) int {
+	aPrefix, bPrefix := strings.HasSuffix(string(a), "*"), strings.HasSuffix(string(b), "*")
+	switch {
+	case aPrefix && bPrefix:
+		return cmp.Compare(len(b), len(a))
+	case aPrefix:
+		return 1
+	case bPrefix:
+		return -1
+	default:
+		return 0
+	}
+}
+
+// named reports whether a bucket names exactly this caller and procedure.
+func (m *matcher) named(caller, procedure *class) bool {
+	if !caller.exact || !procedure.exact {
+		return false
+	}
+	_, ok := m.rules[Match{caller.pattern, procedure.pattern}]
+	return ok
+}
+
+// exempts reports whether requests of these classes are never limited.
+func (m *matcher) exempts(caller, procedure *class) bool {
+	if len(m.exempt) == 0 {
+		return false
+	}
+	for c := caller; c != nil; c = c.wider {
+		for p := procedure; p != nil; p = p.wider {
+			if _, ok := m.exempt[Match{c.pattern, p.pattern}]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// match returns the rules for requests of these classes in the order of the
+// cascade; verified says whether the caller is. Where a rule asks for a
+// verified caller and this one is not, it is looked up as UnknownCaller.
+func (m *matcher) match(caller, procedure *class, verified bool) []*rule {
+	rules := m.gather(nil, caller, procedure, func(r *rule) bool { return verified || !r.bucket.Verified })
+	if m.verified && !verified {
+		rules = m.gather(rules, m.unknown, procedure, func(r *rule) bool { return r.bucket.Verified })
+	}
+	slices.SortFunc(rules, func(a, b *rule) int { return cmp.Compare(a.rank, b.rank) })
+	return rules
+}
+
+func (m *matcher) gather(rules []*rule, caller, procedure *class, accept func(*rule) bool) []*rule {
+	for c := caller; c != nil; c = c.wider {
+		for p := procedure; p != nil; p = p.wider {
+			for _, r := range m.rules[Match{c.pattern, p.pattern}] {
+				if accept(r) && (caller != m.unknown || r.bucket.selectsUnknown()) {
+					rules = append(rules, r)
+				}
+			}
+		}
+	}
+	return rules
+}
+
+// selectsUnknown reports whether a bucket whose patterns select UnknownCaller
+// means it. One cell for each caller, of any name, is not for requests without
+// one.
+func (b *Bucket) selectsUnknown() bool {
+	return !b.PerCaller || b.Match.Caller != "" && b.Match.Caller != "*"
+}

@@ -1,0 +1,30 @@
+package limiter
+
+// Request is one request as the decision sees it. Zero values mean cost 1,
+// first attempt, no tier, no trace, not verified.
+type Request struct {
+	Service   string // the callee
+	Caller    string // the service that sends it; "" counts as UnknownCaller
+	Procedure string // pkg.Service/Method, or METHOD /route/{template}
+	// Cost counts in buckets whose cost comes from a header; 0 means 1, and
+	// more than 1,000,000 means that.
+	Cost uint32
+	// Attempt is 0 for the first attempt.
+	Attempt uint32
+	// Tier is the request's priority tier; 0: none.
+	Tier uint32
+	// TraceID identifies the user's journey; the zero value: none.
+	TraceID [16]byte
+	// Verified says that the caller's identity was proved, not claimed.
+	Verified bool
+}
+
+// Decision is what to do with a request. The zero value admits it.
+type Decision struct {
+	// Dropped says that the request must be answered at once with a refusal.
+	Dropped bool
+	// Bucket is the bucket that dropped it; nil when admitted. Read only.
+	Bucket *Bucket
+	// Service is the configuration Bucket belongs to; nil when admitted.
+	Service *Service
+}

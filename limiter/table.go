@@ -1,0 +1,191 @@
+package limiter
+
+import (
+	"strings"
+	"sync/atomic"
+)
+
+// defaultMaxNames is Options.MaxNames when it is 0.
+const defaultMaxNames = 10_000
+
+// Bounds on the leaves of a service, in multiples of Options.MaxNames.
+const (
+	maxOwnLeaves   = 4  // of a caller and procedure that are told apart
+	maxMixedLeaves = 4  // of a caller that is, and a class of procedures
+	maxClassLeaves = 16 // of classes on both sides
+)
+
+// maxNameBytes is the longest name that is told apart; a longer one is in no
+// configuration, and would let a stranger fill the memory.
+const maxNameBytes = 256
+
+// level says how finely the requests of a leaf are told apart.
+type level uint8
+
+const (
+	own      level = iota // by caller and procedure
+	byCaller              // by caller and class of procedure
+	byClass               // by class of caller and class of procedure
+	levels
+)
+
+// table is a service under one configuration: its matcher and its leaves.
+// Finding is lock-free; adding needs Limiter.mu.
+//
+// Distinct names are bounded. A request beyond the bounds is limited like any
+// other, since its class decides which buckets it passes, but it is counted as
+// Other, in a leaf it shares with its class.
+type table struct {
+	callee     *Callee
+	config     *Service // nil if the service has none
+	matcher    *matcher
+	maxNames   int
+	callers    names
+	procedures names
+	views      [2]*view // for callers not verified and verified; may be the same
+
+	full [levels]atomic.Bool // no room for further leaves of that level
+
+	leaves []*leaf     // guarded by Limiter.mu; readers may keep a prefix
+	count  [levels]int // of live leaves, guarded by Limiter.mu
+}
+
+// view holds the leaves for callers of one kind. Those of level own are in the
+// callee, where the hot path finds them.
+type view struct {
+	verified bool
+	own      *atomic.Pointer[index]
+	shared   [levels]atomic.Pointer[index] // without own
+}
+
+// place is where a request belongs.
+type place struct {
+	level             level
+	caller, procedure string    // key in the index of that level
+	class             [2]*class // of caller and procedure
+}
+
+func newTable(s *Callee, config *Service, m *matcher, maxNames int) *table {
+	t := &table{callee: s, config: config, matcher: m, maxNames: maxNames}
+	t.callers.max, t.procedures.max = maxNames, maxNames
+	for i := range t.views {
+		if i == 1 && !m.verified {
+			t.views[i] = t.views[0]
+			continue
+		}
+		v := &view{verified: i == 1, own: &s.own[i]}
+		for level := range v.shared {
+			v.shared[level].Store(newIndex(0))
+		}
+		t.views[i] = v
+	}
+	return t
+}
+
+// index returns the index of a level.
+func (v *view) index(l level) *atomic.Pointer[index] {
+	if l == own {
+		return v.own
+	}
+	return &v.shared[l]
+}
+
+// find returns the place of a request and the leaf there, nil if there is none
+// yet.
+func (t *table) find(caller, procedure string, v *view) (place, *leaf) {
+	p := t.place(caller, procedure)
+	return p, v.index(p.level).Load().find(p.caller, p.procedure)
+}
+
+// place returns where a request belongs as long as the bounds are where they
+// are.
+func (t *table) place(caller, procedure string) place {
+	c, p := t.matcher.callers.class(caller), t.matcher.procedures.class(procedure)
+	class := [2]*class{c, p}
+	knownCaller := c.exact || t.callers.takes(caller)
+	if knownCaller && (p.exact || t.procedures.takes(procedure)) && (!t.full[own].Load() || t.matcher.named(c, p)) {
+		return place{own, caller, procedure, class}
+	}
+	// A known caller keeps its cells even where its procedures are beyond.
+	if t.matcher.perCaller && knownCaller && !c.exact && !t.full[byCaller].Load() {
+		return place{byCaller, caller, string(p.pattern), class}
+	}
+	if t.full[byClass].Load() {
+		// There are as many classes of callers as patterns, so this ends.
+		p = t.matcher.procedures.rest
+		class[1] = p
+	}
+	return place{byClass, string(c.pattern), string(p.pattern), class}
+}
+
+// tells reports whether caller has cells of its own, Other among them.
+func (t *table) tells(caller string) bool {
+	return caller == Other || t.matcher.callers.class(caller).exact || t.callers.takes(caller)
+}
+
+// leaf returns the leaf of a request, and adds it if need be. It returns nil
+// if t is no longer the callee's table.
+func (t *table) leaf(caller, procedure string, verified bool) *leaf {
+	v := t.views[0]
+	if verified {
+		v = t.views[1]
+	}
+	if _, f := t.find(caller, procedure, v); f != nil {
+		return f
+	}
+	l := t.callee.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.callee.table.Load() != t {
+		return nil
+	}
+	p, f := t.find(caller, procedure, v)
+	if f == nil {
+		f = t.add(p, v)
+	}
+	return f
+}
+
+// add makes the leaf of p; Limiter.mu is held.
+func (t *table) add(p place, v *view) *leaf {
+	// One allocation of our own: the request's names may point into a buffer.
+	both := strings.Clone(p.caller + p.procedure)
+	f := &leaf{
+		caller: both[:len(p.caller)], procedure: both[len(p.caller):],
+		table: t, level: p.level, class: p.class,
+	}
+	t.callee.limiter.build(f, v.verified)
+	t.hold(f)
+	t.leaves = append(t.leaves, f)
+	index := v.index(f.level)
+	index.Store(index.Load().add(f))
+	return f
+}
+
+// hold counts a new leaf and its names against the bounds.
+func (t *table) hold(f *leaf) {
+	t.count[f.level]++
+	t.full[f.level].Store(t.count[f.level] >= t.maxLeaves(f.level))
+	if f.level != byClass && !f.class[0].exact {
+		t.callers.hold(f.caller)
+	}
+	if f.level == own && !f.class[1].exact {
+		t.procedures.hold(f.procedure)
+	}
+}
+
+// drop undoes hold.
+func (t *table) drop(f *leaf) {
+	t.count[f.level]--
+	t.full[f.level].Store(t.count[f.level] >= t.maxLeaves(f.level))
+	if f.level != byClass && !f.class[0].exact {
+		t.callers.drop(f.caller)
+	}
+	if f.level == own && !f.class[1].exact {
+		t.procedures.drop(f.procedure)
+	}
+}
+
+func (t *table) maxLeaves(l level) int {
+	return t.maxNames * [levels]int{own: maxOwnLeaves, byCaller: maxMixedLeaves, byClass: maxClassLeaves}[l]
+}
