@@ -14,11 +14,7 @@ func decode(name string, data []byte) (*File, Errors) {
 	if d.errs = scanBytes(name, data); len(d.errs) > 0 {
 		return d.file, d.errs
 	}
-	text := string(data)
-	if strings.Contains(text, "\r\n") {
-		text = strings.ReplaceAll(text, "\r\n", "\n")
-	}
-	for p := range pieces(text) {
+	for p := range pieces(data) {
 		if d.full() {
 			d.errs = append(d.errs, &Error{File: name, Line: p.line, Column: 1,
 				Problem: fmt.Sprintf("%d errors: the file was not read from here on", MaxErrors)})
@@ -57,6 +53,9 @@ func (d *decoder) piece(p piece) {
 		d.fail(place{p.line, p.column}, "", p.found, p.expected)
 		return
 	}
+	if p.kind == itemPiece && d.list == "" {
+		return // the list was refused as a whole
+	}
 	if c := p.text[0]; c == '{' || c == '[' {
 		d.fail(place{p.line, 1}, "", "a value in brackets", "keys at the start of the line, such as \"service: payments\"")
 		return
@@ -85,9 +84,7 @@ func (d *decoder) itemPiece(n *node) {
 		d.fail(n.place, d.list, n.describe(), `one item behind "- "`)
 		return
 	}
-	if d.list != "" {
-		d.item(n.items[0])
-	}
+	d.item(n.items[0])
 }
 
 // keyPiece takes a key of the file. With follows its list comes in pieces.
@@ -155,7 +152,7 @@ func (d *decoder) item(n *node) {
 	case "routes":
 		if route, ok := d.route(n, path); ok {
 			d.file.Service.Routes = append(d.file.Service.Routes, route)
-			d.file.routes = append(d.file.routes, n.place)
+			d.file.routes = append(d.file.routes, item{n.place, d.items - 1})
 		}
 	case "exempt":
 		if m, ok := d.match(n, path); ok {
@@ -164,7 +161,7 @@ func (d *decoder) item(n *node) {
 	case "buckets":
 		if b, ok := d.bucket(n, path); ok {
 			d.file.Service.Buckets = append(d.file.Service.Buckets, b)
-			d.file.buckets = append(d.file.buckets, n.place)
+			d.file.buckets = append(d.file.buckets, item{n.place, d.items - 1})
 		}
 	}
 }
@@ -211,14 +208,10 @@ func (d *decoder) keys(n *node, path string, seen map[string]place, f fields) {
 func (d *decoder) unknownKey(key *node, path string, f fields) {
 	expected := "one of " + strings.Join(supported(f), ", ")
 	if near := nearest(key.text, f); near != "" {
-		expected = fmt.Sprintf("%q (or another of %s)", near, strings.Join(supported(f), ", "))
-	}
-	where := path
-	if where == "" {
-		where = "file"
+		expected = fmt.Sprintf("%q, or %s", near, expected)
 	}
 	d.errs = append(d.errs, &Error{File: d.file.Name, Line: key.line, Column: key.column, Key: path,
-		Problem: "unknown key in " + where, Found: key.describe(), Expected: expected})
+		Problem: "unknown key", Found: key.describe(), Expected: expected})
 }
 
 func join(path, key string) string {

@@ -40,15 +40,21 @@ type File struct {
 	Service limiter.Service
 
 	service place
-	owner   place // zero: the file does not say
-	enforce place // zero: the file does not say
-	routes  []place
-	buckets []place
+	owner   place  // zero: the file does not say
+	enforce place  // zero: the file does not say
+	routes  []item // of Service.Routes
+	buckets []item // of Service.Buckets
 }
 
 // place is a position in a file, both counted from 1 and columns in
 // characters; zero means none.
 type place struct{ line, column int }
+
+// item is where an item of a list stands, and its index in the file's list.
+type item struct {
+	place
+	index int
+}
 
 // Parse reads one limits file and checks all that can be told from it alone.
 // The name is used in errors only. The error is an Errors.

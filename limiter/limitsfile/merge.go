@@ -47,7 +47,7 @@ func mergeService(name string, files []*File) (limiter.Service, Errors) {
 		for i, route := range f.Service.Routes {
 			// The same route may stand in two files, but not twice in one.
 			if known[route] == nil || known[route] == f {
-				routes = append(routes, placedRoute{route, f, i})
+				routes = append(routes, placedRoute{route, f, f.routes[i]})
 				known[route] = f
 			}
 		}
@@ -105,7 +105,7 @@ type selection struct {
 type placedBucket struct {
 	bucket *limiter.Bucket
 	file   *File
-	at     place
+	at     item
 }
 
 func (b placedBucket) String() string {
@@ -113,7 +113,8 @@ func (b placedBucket) String() string {
 }
 
 func (b placedBucket) problem(format string, args ...any) *Error {
-	return &Error{File: b.file.Name, Line: b.at.line, Column: b.at.column, Key: "bucket " + b.bucket.Name, Problem: fmt.Sprintf(format, args...)}
+	return &Error{File: b.file.Name, Line: b.at.line, Column: b.at.column, Key: fmt.Sprintf("buckets[%d]", b.at.index),
+		Problem: quote(b.bucket.Name) + " " + fmt.Sprintf(format, args...)}
 }
 
 // checkBuckets reports the buckets of a service that cannot stand beside an
@@ -125,7 +126,7 @@ func checkBuckets(files []*File) (errs Errors) {
 		for i := range f.Service.Buckets {
 			b := placedBucket{&f.Service.Buckets[i], f, f.buckets[i]}
 			if first, again := names[b.bucket.Name]; again {
-				errs = append(errs, b.problem("the name is taken by %v", first))
+				errs = append(errs, b.problem("has the name of bucket %v", first))
 			} else {
 				names[b.bucket.Name] = b
 			}

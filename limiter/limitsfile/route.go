@@ -52,11 +52,12 @@ func reason(panicked string) string {
 type placedRoute struct {
 	route string
 	file  *File
-	index int // among the file's routes
+	at    item
 }
 
-func (r placedRoute) at() place   { return r.file.routes[r.index] }
-func (r placedRoute) key() string { return fmt.Sprintf("routes[%d]", r.index) }
+func (r placedRoute) String() string {
+	return fmt.Sprintf("%s at %s:%d:%d", quote(r.route), r.file.Name, r.at.line, r.at.column)
+}
 
 // checkRoutes reports the routes that cannot stand beside an earlier one, with
 // both places.
@@ -68,11 +69,13 @@ func checkRoutes(routes []placedRoute) (errs Errors) {
 			continue
 		}
 		problem := "conflicts with another route: " + why
-		if other := conflicting(routes[:i], r.route); other != nil {
-			at := other.at()
-			problem = fmt.Sprintf("%s conflicts with %s at %s:%d:%d: %s", quote(r.route), quote(other.route), other.file.Name, at.line, at.column, why)
+		if other := conflicting(routes[:i], r.route); other != nil && other.route == r.route {
+			problem = fmt.Sprintf("the same as %v", other)
+		} else if other != nil {
+			problem = fmt.Sprintf("%s conflicts with %v: %s", quote(r.route), other, why)
 		}
-		errs = append(errs, &Error{File: r.file.Name, Line: r.at().line, Column: r.at().column, Key: r.key(), Problem: problem})
+		errs = append(errs, &Error{File: r.file.Name, Line: r.at.line, Column: r.at.column,
+			Key: fmt.Sprintf("routes[%d]", r.at.index), Problem: problem})
 		if len(errs) >= MaxErrors {
 			return errs
 		}

@@ -74,8 +74,8 @@ func parsePiece(p piece) (n *node, bad *syntaxError) {
 			n, bad = nil, &syntaxError{place: place{p.line, 1}, problem: "not YAML that can be read"}
 		}
 	}()
-	if len(p.text) > maxPieceBytes {
-		return nil, &syntaxError{place: place{p.line, 1}, found: bytesText(len(p.text)) + " in one value",
+	if p.size > maxPieceBytes {
+		return nil, &syntaxError{place: place{p.line, 1}, found: bytesText(p.size) + " in one value",
 			expected: "at most 32 KiB (write a long list with one item on each line)"}
 	}
 	tokens, bad := tokenize(p.text)
@@ -175,12 +175,12 @@ func convertMapping(from ast.MapNode, at place, depth int) (*node, *syntaxError)
 	}
 	if len(n.pairs) > 0 && n.pairs[0].key.line <= at.line {
 		// The library gives the colon of a mapping that has no braces.
-		n.place = min2(at, n.pairs[0].key.place)
+		n.place = earlier(at, n.pairs[0].key.place)
 	}
 	return n, nil
 }
 
-func min2(a, b place) place {
+func earlier(a, b place) place {
 	if b.line < a.line || b.line == a.line && b.column < a.column {
 		return b
 	}

@@ -30,7 +30,7 @@ var (
 	metadataName = nameKind{regexp.MustCompile(`^[a-z0-9._-]+$`), "a metadata key: lower-case letters, digits and . _ -"}
 )
 
-// holds reports what is wrong with name; "" is nothing.
+// fault says what name should be; "" when it is.
 func (k nameKind) fault(name string) (expected string) {
 	switch {
 	case len(name) > MaxNameBytes:

@@ -110,12 +110,16 @@ func limitText(b *limiter.Bucket) string {
 
 func rpsText(rps float64) string { return strconv.FormatFloat(rps, 'f', -1, 64) }
 
-// plain are the names that stand without quotes: nothing that YAML, in any of
-// its versions, could take for something else. Names hold no character that
+// plain are names that stand without quotes. Names hold no character that
 // needs an escape in quotes.
-var plain = regexp.MustCompile(`^[a-z][a-z0-9]*([./-][a-z0-9]+)+$|^[a-z]{6,}$`)
+var plain = regexp.MustCompile(`^[a-z][a-z0-9]*([./-][a-z0-9]+)*$`)
 
+// scalar writes a name so that YAML, in any of its versions, reads a string.
 func scalar(s string) string {
+	switch s {
+	case "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf":
+		return strconv.Quote(s)
+	}
 	if plain.MatchString(s) {
 		return s
 	}
