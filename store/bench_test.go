@@ -31,7 +31,7 @@ func load(n int, r *rand.Rand) []Sample {
 func BenchmarkAppendMinute(b *testing.B) {
 	dir := b.TempDir()
 	s := openStore(b, dir)
-	r := rand.New(rand.NewPCG(1, 2))
+	r := newRand(1)
 	samples := load(10_000, r)
 	minute := at(0)
 	b.ReportAllocs()
@@ -50,7 +50,7 @@ func BenchmarkAppendMinute(b *testing.B) {
 // BenchmarkMinutes reads a week of one cell of 200.
 func BenchmarkMinutes(b *testing.B) {
 	s := openStore(b, b.TempDir())
-	r := rand.New(rand.NewPCG(3, 4))
+	r := newRand(3)
 	samples := load(200, r)
 	const hours = 7 * 24
 	for h := range hours {
@@ -65,3 +65,5 @@ func BenchmarkMinutes(b *testing.B) {
 		}
 	}
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }

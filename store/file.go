@@ -57,7 +57,7 @@ func tryOpen(ctx context.Context, path string, sc *schema) (*file, error) {
 			return nil, err
 		}
 	}
-	f, err := connect(path, sc.synchronous)
+	f, err := connect(path, sc.synchronous, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -104,17 +104,20 @@ func touch(path string) (fresh bool, err error) {
 	return true, created.Close()
 }
 
-func connect(path, synchronous string) (*file, error) {
-	write, err := sql.Open("sqlite", dsn(path,
+func connect(path, synchronous string, fresh bool) (*file, error) {
+	params := []string{
 		"_txlock", "immediate",
 		"_pragma", busyTimeout,
-		"_pragma", "auto_vacuum(INCREMENTAL)", // before the first table
 		"_pragma", "foreign_keys(ON)",
 		"_pragma", "journal_mode(WAL)",
 		"_pragma", "journal_size_limit(16777216)", // bytes; a long read may have let the log grow
-		"_pragma", "synchronous("+synchronous+")",
+		"_pragma", "synchronous(" + synchronous + ")",
 		"_pragma", "cell_size_check(ON)",
-	))
+	}
+	if fresh { // it is settled with the first page, and each later time writes
+		params = append(params, "_pragma", "auto_vacuum(INCREMENTAL)")
+	}
+	write, err := sql.Open("sqlite", dsn(path, params...))
 	if err != nil {
 		return nil, err
 	}

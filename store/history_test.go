@@ -219,7 +219,7 @@ func size(t testing.TB, path string) int64 {
 func TestAppendMinuteIsAllOrNothing(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	mustAppend(t, s, at(0), Sample{Cell: reads, Zone: "z", Offered: 1})
-	forbid(t, s.history, "CREATE TRIGGER no BEFORE INSERT ON hours WHEN new.cell > 1 BEGIN SELECT raise(ABORT, 'no'); END")
+	mustExec(t, s.history.write, "CREATE TRIGGER no BEFORE INSERT ON hours WHEN new.cell > 1 BEGIN SELECT raise(ABORT, 'no'); END")
 	samples := []Sample{{Cell: reads, Zone: "z", Offered: 10}, {Cell: writes, Zone: "z2", Offered: 10}}
 	if err := s.AppendMinute(t.Context(), at(0), samples); err == nil {
 		t.Fatal("AppendMinute over a trigger that forbids it: no error")
@@ -227,7 +227,7 @@ func TestAppendMinuteIsAllOrNothing(t *testing.T) {
 	if got := s.Cells(""); !slices.Equal(got, []limiter.CellID{reads}) {
 		t.Errorf("Cells = %v, want only the first", got)
 	}
-	forbid(t, s.history, "DROP TRIGGER no")
+	mustExec(t, s.history.write, "DROP TRIGGER no")
 	mustAppend(t, s, at(0), samples...)
 	for cell, want := range map[limiter.CellID]uint64{reads: 11, writes: 10} {
 		if got := mustMinutes(t, s, cell, at(0), at(1)); len(got) != 1 || got[0].Offered != want {
@@ -236,12 +236,5 @@ func TestAppendMinuteIsAllOrNothing(t *testing.T) {
 	}
 	if zones := slices.Sorted(maps.Keys(s.names.zones)); !slices.Equal(zones, []string{"z", "z2"}) {
 		t.Errorf("zones are %v, want z and z2", zones)
-	}
-}
-
-func forbid(t testing.TB, f *file, statement string) {
-	t.Helper()
-	if _, err := f.write.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
 	}
 }

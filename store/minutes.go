@@ -33,10 +33,11 @@ func newMinute(start time.Time, c counts) Minute {
 }
 
 // Minutes returns what a cell counted in the minutes that start in [from, to),
-// summed over zones, in order. Idle minutes are left out.
+// summed over zones, in order. Idle minutes are left out, and so are hours of
+// which a zone's row is damaged: too low a sum would teach a wrong limit.
 func (s *Store) Minutes(ctx context.Context, cell limiter.CellID, from, to time.Time) ([]Minute, error) {
 	hours := make(map[int64]*hour) // start → sum
-	err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
+	damaged, err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
 		h, err := decodeHour(r.minutes)
 		if err != nil {
 			return err
@@ -53,6 +54,9 @@ func (s *Store) Minutes(ctx context.Context, cell limiter.CellID, from, to time.
 	if err != nil {
 		return nil, fmt.Errorf("read minutes of %q: %w", cell.Bucket, err)
 	}
+	for _, start := range damaged {
+		delete(hours, start)
+	}
 	return listMinutes(hours, from, to), nil
 }
 
@@ -60,7 +64,7 @@ func (s *Store) Minutes(ctx context.Context, cell limiter.CellID, from, to time.
 // left out.
 func (s *Store) MinutesByZone(ctx context.Context, cell limiter.CellID, from, to time.Time) (map[string][]Minute, error) {
 	zones := make(map[string]map[int64]*hour)
-	err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
+	_, err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
 		h, err := decodeHour(r.minutes)
 		if err != nil {
 			return err
@@ -110,7 +114,7 @@ type Maximum struct {
 // by hour and zone. It reads a fraction of what Minutes reads.
 func (s *Store) Maxima(ctx context.Context, cell limiter.CellID, from, to time.Time) ([]Maximum, error) {
 	var maxima []Maximum
-	err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
+	_, err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
 		maxima = append(maxima, Maximum{
 			Hour: time.UnixMilli(r.start), Zone: r.zone, Minute: uint64(r.maxMinute), Second: uint64(r.maxSecond),
 		})
@@ -152,15 +156,15 @@ type hourOf struct {
 }
 
 // eachHour calls fn for each intact row of a cell whose hour has a minute in
-// [from, to), by hour.
-func (s *Store) eachHour(ctx context.Context, cell limiter.CellID, from, to time.Time, fn func(hourOf) error) error {
+// [from, to), by hour. It returns the starts of hours with damaged rows.
+func (s *Store) eachHour(ctx context.Context, cell limiter.CellID, from, to time.Time, fn func(hourOf) error) (damaged []int64, err error) {
 	id, ok := s.names.cell(cell)
 	if !ok || !from.Before(to) {
-		return nil
+		return nil, nil
 	}
 	first, last, err := s.span(ctx, from, to)
 	if err != nil {
-		return s.history.fail(ctx, err)
+		return nil, s.history.fail(ctx, err)
 	}
 	// The hour leads the key: seek each one, instead of reading all cells.
 	rows, err := s.history.read.QueryContext(ctx,
@@ -168,10 +172,11 @@ func (s *Store) eachHour(ctx context.Context, cell limiter.CellID, from, to time
 			" SELECT hour, zone, "+hourValues+" FROM span CROSS JOIN hours USING (hour) WHERE cell = ?4",
 		first, last, hourMillis, id)
 	if err != nil {
-		return s.history.fail(ctx, err)
+		return nil, s.history.fail(ctx, err)
 	}
 	defer rows.Close()
-	return s.history.fail(ctx, s.scanHours(rows, id, fn))
+	damaged, err = s.scanHours(rows, id, fn)
+	return damaged, s.history.fail(ctx, err)
 }
 
 // span cuts the hours of [from, to) at the oldest and the newest there are.
@@ -189,23 +194,24 @@ func (s *Store) span(ctx context.Context, from, to time.Time) (first, last int64
 	return max(first, oldest.V), min(last, newest.V), nil
 }
 
-func (s *Store) scanHours(rows *sql.Rows, cell int64, fn func(hourOf) error) error {
+func (s *Store) scanHours(rows *sql.Rows, cell int64, fn func(hourOf) error) (damaged []int64, err error) {
 	zones := s.names.zonesByID()
 	for rows.Next() {
 		var r hourOf
 		var zone int64
 		if err := rows.Scan(&r.start, &zone, &r.minutes, &r.maxMinute, &r.maxSecond, &r.sum); err != nil {
-			return err
+			return nil, err
 		}
 		name, named := zones[zone]
 		if !named || !r.intact(r.start, rowKey{cell, zone}) {
 			s.warn(damagedHour)
+			damaged = append(damaged, r.start)
 			continue
 		}
 		r.zone = name
 		if err := fn(r); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return rows.Err()
+	return damaged, rows.Err()
 }
