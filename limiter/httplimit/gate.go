@@ -63,9 +63,7 @@ type Drop struct {
 func (g *Gate) Decide(r *http.Request) (d Drop, dropped bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			if c, ok := any(g.limiter).(interface{ CountPanic(string) }); ok {
-				c.CountPanic(g.opts.Service)
-			}
+			g.limiter.CountPanic(g.opts.Service)
 			d, dropped = Drop{}, false
 		}
 	}()
