@@ -9,7 +9,8 @@ import (
 
 // Error is one thing in a limits file that does not hold.
 type Error struct {
-	File string `json:"file"`
+	// File is the file's name; "" where Problem says it.
+	File string `json:"file,omitempty"`
 	// Line and Column count from 1, columns in characters; both are 0 when
 	// the file as a whole is meant.
 	Line   int `json:"line,omitempty"`
@@ -28,18 +29,12 @@ type Error struct {
 // Error returns "file:line:column: key: problem: found x, expected y", without
 // the parts that are empty.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
+	at := e.File
 	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+		at += fmt.Sprintf(":%d:%d", e.Line, e.Column)
 	}
-	for _, part := range []string{e.Key, e.Problem, e.comparison()} {
-		if part != "" {
-			b.WriteString(": ")
-			b.WriteString(part)
-		}
-	}
-	return b.String()
+	parts := slices.DeleteFunc([]string{at, e.Key, e.Problem, e.comparison()}, func(part string) bool { return part == "" })
+	return strings.Join(parts, ": ")
 }
 
 func (e *Error) comparison() string {
