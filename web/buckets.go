@@ -1,10 +1,6 @@
 package web
 
-import (
-	"fmt"
-
-	"grl/limiter"
-)
+import "grl/limiter"
 
 // bucketsView is the buckets table and the form above it.
 type bucketsView struct {
@@ -12,10 +8,9 @@ type bucketsView struct {
 	Rows    []bucketRow
 	Columns []column
 	Pager   pager
-	Any     bool   // there is a bucket at all
-	Cells   string // count of all
-	// Services is how many services the cells belong to.
-	Services string
+	Any     bool // there is a bucket at all
+
+	Cells, Services int // counts of all
 }
 
 // bucketRow is one line of the table, every value ready to print.
@@ -70,7 +65,7 @@ func newPager(total, size, number int, url func(page int) string) (p pager, from
 }
 
 func newBucketsView(cells []Bucket, q query) bucketsView {
-	v := bucketsView{Query: q, Columns: bucketColumns(q), Any: len(cells) > 0, Cells: formatCount(len(cells))}
+	v := bucketsView{Query: q, Columns: bucketColumns(q), Any: len(cells) > 0, Cells: len(cells)}
 	found := q.find(cells)
 	size := pageRows
 	if q.Rows > 0 {
@@ -78,14 +73,10 @@ func newBucketsView(cells []Bucket, q query) bucketsView {
 	}
 	p, from, to := newPager(len(found), size, q.Page, func(n int) string { return q.onPage(n).url() })
 	v.Pager = p
-	for _, i := range found[from:to] {
+	for _, i := range q.first(to, found, cells)[from:] {
 		v.Rows = append(v.Rows, newBucketRow(&cells[i]))
 	}
-	services := make(map[string]struct{})
-	for i := range cells {
-		services[cells[i].Service] = struct{}{}
-	}
-	v.Services = formatCount(len(services))
+	v.Services = countServices(cells)
 	return v
 }
 
@@ -158,12 +149,24 @@ func bucketColumns(q query) []column {
 	return columns
 }
 
-// facts is the line under the heading.
-func (v bucketsView) facts() string {
-	if !v.Any {
-		return "No bucket yet"
+func countServices(cells []Bucket) int {
+	services := make(map[string]struct{})
+	for i := range cells {
+		services[cells[i].Service] = struct{}{}
 	}
-	return fmt.Sprintf("%s in %s services", v.Cells, v.Services)
+	return len(services)
+}
+
+// facts says how many there are: "480 cells in 14 services".
+func (v bucketsView) facts() string {
+	return plural(v.Cells, "cell") + " in " + plural(v.Services, "service")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return formatCount(n) + " " + noun + "s"
 }
 
 // emptyTitle says what was looked for in vain.

@@ -48,7 +48,6 @@ type fleetView struct {
 	Pager pager
 	URL   string // of this page of the table
 	Any   bool   // there is a node besides the controller
-	Facts string
 }
 
 // nodeRow is one line of it, every value ready to print.
@@ -100,11 +99,15 @@ func newFleetView(f Fleet, number int) fleetView {
 	for _, n := range nodes[from:to] {
 		v.Rows = append(v.Rows, f.row(n))
 	}
-	v.Facts = "host → aggregator → controller"
-	if f.Epoch > 0 {
-		v.Facts += fmt.Sprintf(", epoch %d", f.Epoch)
-	}
 	return v
+}
+
+// brief is what a narrow screen shows in place of the columns.
+func (r nodeRow) brief() string {
+	if r.ReportAge == "" || r.Version == "" {
+		return r.ReportAge + r.Version
+	}
+	return r.ReportAge + ", " + r.Version
 }
 
 func roleRank(role string) int {

@@ -134,11 +134,12 @@ func newStamp(t, now time.Time) stamp {
 	return s
 }
 
-// printable returns a name from outside with what is no character, or moves
-// the cursor, replaced by U+FFFD.
+// printable returns a name from outside with what is no character, or cannot be
+// seen, replaced by U+FFFD: control characters, and those that turn the writing
+// direction, which a <bdi> alone does not contain.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -147,8 +147,7 @@ func (q query) sortedBy(key string) query {
 // narrowed reports whether q leaves anything out.
 func (q query) narrowed() bool { return q.Text != "" || q.State != "" || q.Scope != "" }
 
-// find returns the places in cells of those that q asks for, in its order. It
-// looks at every cell: 100,000 take some 30 ms.
+// find returns the places in cells of those that q asks for, in no order.
 func (q query) find(cells []Bucket) []int {
 	words := strings.Fields(strings.ToLower(q.Text))
 	found := make([]int, 0, len(cells))
@@ -157,9 +156,14 @@ func (q query) find(cells []Bucket) []int {
 			found = append(found, i)
 		}
 	}
+	return found
+}
+
+// first returns the first n of found in the order of q. It reorders found.
+func (q query) first(n int, found []int, cells []Bucket) []int {
 	key, descending := q.sort()
 	order := sortKeys[key]
-	slices.SortFunc(found, func(i, j int) int {
+	compare := func(i, j int) int {
 		a, b := &cells[i], &cells[j]
 		c := order(a, b)
 		if descending {
@@ -169,8 +173,12 @@ func (q query) find(cells []Bucket) []int {
 			return c
 		}
 		return compareNames(a, b)
-	})
-	return found
+	}
+	if n < len(found)/8 { // sorting 100,000 to show 50 takes ten times as long
+		found = smallest(n, found, compare)
+	}
+	slices.SortFunc(found, compare)
+	return found[:min(n, len(found))]
 }
 
 // selects reports whether the filters of q let b through; words are those of
@@ -223,11 +231,13 @@ func hasPrefixFold(s, lower string) bool {
 	return true
 }
 
+// compareNames orders cells by what they are called.
 func compareNames(a, b *Bucket) int {
-	return cmp.Or(
-		strings.Compare(a.Service, b.Service),
-		strings.Compare(a.Name, b.Name),
-		strings.Compare(a.Instance, b.Instance),
-		strings.Compare(a.Caller, b.Caller),
-	)
+	if c := strings.Compare(a.Service, b.Service); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.Name, b.Name); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(a.Instance, b.Instance), strings.Compare(a.Caller, b.Caller))
 }

@@ -53,8 +53,8 @@ func hostname(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil { // no port
 		host = hostport
-		if inner, ok := strings.CutPrefix(host, "["); ok {
-			host = strings.TrimSuffix(inner, "]")
+		if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+			host = host[1 : len(host)-1]
 		}
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))

@@ -410,7 +410,7 @@ func summaryRegion(v summaryView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = stat("Nodes on "+v.Revision, v.OnRevision, "of "+v.Nodes, "stat--drop", v.AnyRefused).Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = stat("On "+v.Revision, v.OnRevision, "of "+v.Nodes+" nodes", "stat--drop", v.AnyRefused).Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

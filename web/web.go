@@ -63,12 +63,17 @@ func New(o Options) http.Handler {
 	if o.Backend == nil {
 		panic("web: no Backend")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	assets, err := newAssets(static, dist)
 	if err != nil {
 		panic("web: " + err.Error())
+	}
+	return newHandler(o, assets)
+}
+
+// newHandler is New with other assets than the embedded ones.
+func newHandler(o Options, assets *assets) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &site{backend: o.Backend, log: o.Log, version: o.Version, assets: assets}
 

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// What a page links to is there, under a name that changes with its content,
+// to be kept for ever.
+func TestAssetsAreHashedAndImmutable(t *testing.T) {
+	a, err := newAssets(static, dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHandler(Options{Backend: memory{}}, a)
+	for url, want := range map[string]struct{ contentType, file string }{
+		a.style:  {"text/css; charset=utf-8", "static/grl.css"},
+		a.script: {"text/javascript; charset=utf-8", "static/live.js"},
+		a.icon:   {"image/svg+xml", "static/favicon.svg"},
+	} {
+		r, body := get(t, h, url, false)
+		if r.Header.Get("Content-Type") != want.contentType {
+			t.Errorf("%s: Content-Type %q, want %q", url, r.Header.Get("Content-Type"), want.contentType)
+		}
+		if got := r.Header.Get("Cache-Control"); got != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: Cache-Control %q", url, got)
+		}
+		file, err := os.ReadFile(want.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body != string(file) {
+			t.Errorf("%s is not %s", url, want.file)
+		}
+	}
+	if one, two := hashedName("a.css", []byte("1")), hashedName("a.css", []byte("2")); one == two {
+		t.Errorf("two contents have the name %q", one)
+	}
+}
+
+func TestAssetsBuiltSaysWhatIsEmbedded(t *testing.T) {
+	names, err := dist.ReadDir("dist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := false
+	for _, n := range names {
+		there = there || strings.HasPrefix(n.Name(), "htmx.org-")
+	}
+	if got := AssetsBuilt(); got != there {
+		t.Errorf("AssetsBuilt() = %v, htmx is embedded: %v", got, there)
+	}
+}
+
+func TestMissingOwnAssetIsAnError(t *testing.T) {
+	if _, err := newAssets(fstest.MapFS{}, fstest.MapFS{}); err == nil {
+		t.Error("no error without a stylesheet")
+	}
+}
+
+// Our own files keep the policy that the pages set.
+func TestStylesheetLoadsNothing(t *testing.T) {
+	css, err := os.ReadFile("static/grl.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"@import", "url(http", "url(//", "url(\"http"} {
+		if strings.Contains(string(css), bad) {
+			t.Errorf("grl.css contains %s", bad)
+		}
+	}
+}
+
+func TestHeadHasNoBody(t *testing.T) {
+	srv := httptest.NewServer(testHandler(t, memory{buckets: someCells()}))
+	defer srv.Close()
+	r, err := srv.Client().Head(srv.URL + "/buckets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != 200 || r.ContentLength <= 0 {
+		t.Errorf("HEAD: status %d, length %d", r.StatusCode, r.ContentLength)
+	}
+}

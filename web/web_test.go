@@ -1,0 +1,316 @@
+package web
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"grl/limiter"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// memory is a Backend that holds what it answers.
+type memory struct {
+	buckets []Bucket
+	fleet   Fleet
+}
+
+func (m memory) Buckets() []Bucket { return m.buckets }
+func (m memory) Fleet() Fleet      { return m.fleet }
+
+// someFleet has a zone that is cut off, and a node that refused a revision.
+func someFleet(now time.Time) Fleet {
+	return Fleet{
+		Epoch: 12, Revision: 1482, Loaded: now.Add(-3 * time.Hour),
+		Controller: Node{Role: "controller", Name: "global-1", Version: "v1.4.2", Revision: 1482, Hosts: 98_412, BytesReceived: 61_000_000, BytesSent: 38_000_000},
+		Nodes: []Node{
+			{Role: "aggregator", Name: "eu-1-a", Zone: "eu-1", Region: "eu", Version: "v1.4.2", Revision: 1482, ReportAge: 300 * time.Millisecond, DirectiveAge: 900 * time.Millisecond, Hosts: 4812},
+			{Role: "aggregator", Name: "eu-2-a", Zone: "eu-2", Region: "eu", Version: "v1.4.2", Revision: 1481, ReportAge: 12 * time.Second, DirectiveAge: 13 * time.Second, Hosts: 4655},
+			{Role: "aggregator", Name: "us-1-a", Zone: "us-1", Region: "us", Version: "v1.3.0", Revision: 1466, RefusedRevision: 1482, RefusedReason: `bucket "payments/writes": unknown field candidate`, ReportAge: 500 * time.Millisecond, Hosts: 4071},
+			{Role: "aggregator", Name: "us-1-b", Zone: "us-1", Region: "us", Version: "v1.4.2", Revision: 1482, ReportAge: 4200 * time.Millisecond, Hosts: 80},
+		},
+		SilentZones: []string{"eu-2"},
+	}
+}
+
+// testAssets are small ones, so that golden files do not change with a style.
+func testAssets(t testing.TB, built bool) *assets {
+	t.Helper()
+	files := fstest.MapFS{
+		"static/grl.css":     {Data: []byte("body { margin: 0 }")},
+		"static/live.js":     {Data: []byte(`"use strict";`)},
+		"static/favicon.svg": {Data: []byte("<svg/>")},
+	}
+	if built {
+		files["dist/htmx.org-4.0.1-0123456789.js"] = &fstest.MapFile{Data: []byte("htmx")}
+	}
+	a, err := newAssets(files, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func testHandler(t testing.TB, b Backend) http.Handler {
+	t.Helper()
+	return newHandler(Options{Backend: b, Version: "v1.4.2", Hosts: []string{"grl.example.com"}}, testAssets(t, true))
+}
+
+// get asks h for target, as htmx does if fragment is set.
+func get(t testing.TB, h http.Handler, target string, fragment bool) (*http.Response, string) {
+	t.Helper()
+	r := httptest.NewRequest("GET", "http://localhost:7070"+target, nil)
+	if fragment {
+		r.Header.Set("HX-Request", "true")
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Result(), string(body)
+}
+
+// A whole page, in virtual time so that it says the same each day.
+func TestOverviewGolden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := someFleet(time.Now())
+		f.LoadError = "payments.yaml:12:5: bucket \"payments/writes\": limit missing\nsearch.yaml:3:1: unknown field \"burst\""
+		_, got := get(t, testHandler(t, memory{someCells(), f}), "/", false)
+		got = strings.ReplaceAll(got, "><", ">\n<") + "\n" // so that a difference is a line
+
+		const golden = "testdata/overview.html"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("overview (-golden +rendered; rewrite with -update):\n%s", diff)
+		}
+	})
+}
+
+// Each region's URL is a page, and to htmx the content of that page's region.
+func TestFragmentIsPartOfThePage(t *testing.T) {
+	h := testHandler(t, memory{someCells(), someFleet(time.Now())})
+	for _, target := range []string{"/", "/buckets", "/buckets?rows=2&sort=name&page=2", "/buckets?q=none", "/fleet", "/fleet?page=2"} {
+		t.Run(target, func(t *testing.T) {
+			pr, page := get(t, h, target, false)
+			fr, fragment := get(t, h, target, true)
+			if !strings.HasPrefix(page, "<!doctype html>") || strings.Contains(fragment, "<html") {
+				t.Errorf("page begins %.20q, fragment %.20q", page, fragment)
+			}
+			if fragment == "" || !strings.Contains(page, fragment) {
+				t.Errorf("the page does not contain its fragment:\n%s", fragment)
+			}
+			for _, r := range []*http.Response{pr, fr} {
+				if r.Header.Get("Vary") != "HX-Request" || r.Header.Get("Cache-Control") != "no-store" {
+					t.Errorf("Vary %q, Cache-Control %q", r.Header.Get("Vary"), r.Header.Get("Cache-Control"))
+				}
+			}
+		})
+	}
+}
+
+// A region polls the URL it was opened with, and never a page's own script.
+func TestRegionsPollTheirURL(t *testing.T) {
+	h := testHandler(t, memory{someCells(), Fleet{}})
+	_, page := get(t, h, "/buckets?q=pay&state=over&sort=-offered", false)
+	if want := `hx-get="/buckets?q=pay&amp;sort=-offered&amp;state=over"`; !strings.Contains(page, want) {
+		t.Errorf("no %s", want)
+	}
+	if n := strings.Count(page, `hx-trigger="every 2s, refresh"`); n != 2 {
+		t.Errorf("%d regions poll, want summary and buckets", n)
+	}
+}
+
+func TestNamesAreEscapedAndShown(t *testing.T) {
+	const hostile = `<script>alert("1")</script>'&`
+	const escaped = `&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;&#39;&amp;`
+	f := someFleet(time.Now())
+	f.SilentZones, f.LoadError = []string{hostile}, hostile
+	f.Controller.Name, f.Controller.Version = hostile, hostile
+	f.Nodes[0] = Node{Role: hostile, Name: hostile, Zone: hostile, Region: hostile, Version: hostile, RefusedRevision: 1, RefusedReason: hostile}
+	b := Bucket{Service: hostile, Name: hostile, Owner: hostile, Match: hostile, Instance: hostile, Caller: hostile, Scope: limiter.Zone}
+	h := newHandler(Options{Backend: memory{[]Bucket{b}, f}, Version: hostile}, testAssets(t, true))
+	for _, target := range []string{"/", "/buckets?q=%3Cscript%3E&sort=%22%3E%3Cscript%3E", "/buckets?q=%3Cscript%3Ealert(1)", "/fleet?page=%3Cscript%3E"} {
+		_, page := get(t, h, target, false)
+		if strings.Contains(page, "<script>") {
+			t.Errorf("%s: a name became markup", target)
+		}
+		if !strings.Contains(page, escaped) {
+			t.Errorf("%s: no name is shown", target)
+		}
+		if strings.Contains(page, " style=") || strings.Contains(page, " onerror=") {
+			t.Errorf("%s: inline style or script", target)
+		}
+	}
+}
+
+func TestNotices(t *testing.T) {
+	many := strings.Repeat("payments.yaml:1:1: something is wrong here\n", 500)
+	tests := []struct {
+		name  string
+		fleet Fleet
+		want  []string
+	}{
+		{"refused before any revision", Fleet{LoadError: "x"}, []string{"The limits directory was refused: no limit is in force"}},
+		{"refused later", Fleet{LoadError: "a\nb", Revision: 7}, []string{"refused: r7 stays active", ">a\nb</pre>"}},
+		{"many errors", Fleet{LoadError: many}, []string{"407 more lines are in the log of the controller."}},
+		{"warming up", Fleet{WarmingUp: true, Epoch: 3}, []string{"Warming up: not every node has reported yet"}},
+		{"one zone silent", Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from <bdi>zone eu-2</bdi>", "0 <span class=\"unit\">of 1</span>"}},
+		{"several", Fleet{SilentZones: []string{"a", "b", "c"}}, []string{"<bdi>zones a, b and c</bdi>"}},
+		{"many", Fleet{SilentZones: strings.Split("a b c d e f g h", " ")}, []string{"<bdi>zones a, b, c, d, e, f and 2 more</bdi>"}},
+		{"nothing yet", Fleet{}, []string{"nothing is limited yet", "No aggregator has reported yet."}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, page := get(t, testHandler(t, memory{fleet: tt.fleet}), "/", false)
+			for _, want := range tt.want {
+				if !strings.Contains(page, want) {
+					t.Errorf("no %q", want)
+				}
+			}
+		})
+	}
+	t.Run("none", func(t *testing.T) {
+		_, page := get(t, testHandler(t, memory{fleet: Fleet{Revision: 1}}), "/", true)
+		if strings.Contains(page, "notice") {
+			t.Errorf("a healthy fleet has a notice:\n%s", page)
+		}
+	})
+}
+
+func TestEmptyTables(t *testing.T) {
+	_, page := get(t, testHandler(t, memory{}), "/buckets", false)
+	if !strings.Contains(page, "Nothing is limited yet") || !strings.Contains(page, "behavior: allow") {
+		t.Error("without a bucket, no first steps")
+	}
+	h := testHandler(t, memory{buckets: someCells()})
+	_, page = get(t, h, "/buckets?q=chekout&state=over", false)
+	for _, want := range []string{"No bucket matches “chekout”", "The filter “Over limit” is also on.", `value="chekout"`, `<option value="over" selected>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	_, page = get(t, h, "/buckets?state=near&scope=zone", false)
+	if !strings.Contains(page, "The filter “Near limit” and “Zone” is on.") {
+		t.Error("filters that are on are not named")
+	}
+}
+
+func TestBuiltWithoutAssets(t *testing.T) {
+	h := newHandler(Options{Backend: memory{buckets: someCells()}}, testAssets(t, false))
+	_, page := get(t, h, "/", false)
+	const words = "Built without web assets: pages work, without updates in place. Run <code>go generate ./web</code>."
+	if !strings.Contains(page, words) {
+		t.Errorf("no %q", words)
+	}
+	if strings.Contains(page, "htmx.org") {
+		t.Error("links to htmx, which is not there")
+	}
+}
+
+// hundredThousand returns cells as a large company has them.
+func hundredThousand() []Bucket {
+	cells := make([]Bucket, 100_000)
+	for i := range cells {
+		service, caller := fmt.Sprintf("service-%d", i*7919%1100), fmt.Sprintf("caller-%d", i%317)
+		b := Bucket{
+			Service: service, Name: fmt.Sprintf("%s-charge-%d", caller, i), Owner: "team-" + service,
+			Match:    caller + " → " + service + ".v1.Charges/Create",
+			Behavior: limiter.Deny, LimitRPS: 1000, OfferedRPS: float64(i * 31 % 1100), Hosts: i % 4000,
+		}
+		b.DroppedRPS = max(0, b.OfferedRPS-b.LimitRPS)
+		b.AdmittedRPS = b.OfferedRPS - b.DroppedRPS
+		b.Ratio = b.DroppedRPS / max(1, b.OfferedRPS)
+		cells[i] = b
+	}
+	return cells
+}
+
+// With 100,000 buckets every page answers within 200 ms. The bound has the
+// slack of a loaded machine; BenchmarkBuckets has the figure.
+func TestHundredThousandBucketsAreFast(t *testing.T) {
+	h := testHandler(t, memory{buckets: hundredThousand()})
+	for _, target := range []string{"/", "/buckets", "/buckets?q=099999", "/buckets?q=no-such-name-anywhere", "/buckets?sort=name&page=2000"} {
+		start := time.Now()
+		r, page := get(t, h, target, false)
+		took := time.Since(start)
+		t.Logf("%s: %v, %d bytes", target, took, len(page))
+		if r.StatusCode != http.StatusOK || took > 5*200*time.Millisecond+50*time.Millisecond {
+			t.Errorf("%s: status %d after %v", target, r.StatusCode, took)
+		}
+	}
+}
+
+// A page is at most 300 KB, even if all its names are the longest there may be.
+func TestLongestNamesFit(t *testing.T) {
+	long := strings.Repeat("n", 256)
+	cells := make([]Bucket, 2*pageRows)
+	for i := range cells {
+		cells[i] = Bucket{
+			Service: long, Name: long, Owner: long, Match: long + " → " + long, Caller: long, Instance: long,
+			Scope: limiter.Zone, Behavior: limiter.Deny, LimitRPS: 1e9, OfferedRPS: 9e9, Ratio: 0.9,
+		}
+	}
+	f := Fleet{LoadError: strings.Repeat(long+"\n", 1000)}
+	for range 2 * fleetRows {
+		f.Nodes = append(f.Nodes, Node{Role: "aggregator", Name: long, Zone: long, Region: long, Version: long, RefusedRevision: 1, RefusedReason: long})
+	}
+	h := testHandler(t, memory{cells, f})
+	for _, target := range []string{"/", "/buckets", "/fleet"} {
+		if _, page := get(t, h, target, false); len(page) > 300_000 {
+			t.Errorf("%s has %d bytes, want at most 300,000", target, len(page))
+		}
+	}
+}
+
+func BenchmarkBuckets(b *testing.B) {
+	h := testHandler(b, memory{buckets: hundredThousand()})
+	for _, target := range []string{"/", "/buckets", "/buckets?sort=name", "/buckets?q=caller-7", "/buckets?q=no-such-name-anywhere"} {
+		b.Run(target[1:], func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				get(b, h, target, false)
+			}
+		})
+	}
+}
+
+// The fleet's table is paged too: every host may be a node.
+func TestFleetPages(t *testing.T) {
+	f := Fleet{Revision: 1}
+	for i := range 120 {
+		f.Nodes = append(f.Nodes, Node{Role: "client", Name: fmt.Sprintf("host-%03d", i), Revision: 1})
+	}
+	f.Nodes[77].ReportAge = time.Minute
+	h := testHandler(t, memory{fleet: f})
+	_, first := get(t, h, "/fleet", true)
+	if strings.Count(first, ">host-") != 50 || !strings.Contains(first, "1–50 of 120") {
+		t.Errorf("first page has %d nodes, want 50 of 120", strings.Count(first, ">host-"))
+	}
+	if late := strings.Index(first, "host-077"); late < 0 || late > strings.Index(first, "host-000") {
+		t.Error("the node without a report is not the first")
+	}
+	if _, last := get(t, h, "/fleet?page=3", true); strings.Count(last, ">host-") != 20 {
+		t.Errorf("last page has %d nodes, want 20", strings.Count(last, ">host-"))
+	}
+}
