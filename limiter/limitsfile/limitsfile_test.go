@@ -56,6 +56,19 @@ func TestExample(t *testing.T) {
 	}
 }
 
+// TestDocumentedExample checks that the example of docs/concepts.md holds.
+func TestDocumentedExample(t *testing.T) {
+	_, rest, _ := strings.Cut(string(read(t, "../../docs/concepts.md")), "```yaml\n")
+	text, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("docs/concepts.md has no YAML")
+	}
+	services := load(t, limitsfile.Source{Name: "concepts.md", Data: []byte(text)})
+	if got := limitsfile.CountBuckets(services); got != 4 {
+		t.Errorf("the example has %d buckets, want 4", got)
+	}
+}
+
 // TestBad compares the errors of each bad file with those in the file of the
 // same name beside it, one a line.
 func TestBad(t *testing.T) {

@@ -139,3 +139,24 @@ func TestCheckJSON(t *testing.T) {
 		t.Errorf("check --json of a good file = %v, %s", err, stdout)
 	}
 }
+
+// TestCheckPrintsWhatTheDocumentationSays runs the example of docs/concepts.md.
+func TestCheckPrintsWhatTheDocumentationSays(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/concepts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "$ cat limits/orders.yaml\n")
+	file, rest, found := strings.Cut(rest, "$ grl check limits/\n")
+	want, _, ended := strings.Cut(rest, "$ echo $?\n3\n")
+	if !found || !ended {
+		t.Fatal("docs/concepts.md has no example of grl check")
+	}
+	_, stderr, err := run(t, map[string]string{"limits/orders.yaml": file}, "limits/")
+	if diff := cmp.Diff(want, stderr); diff != "" {
+		t.Errorf("grl check (-documented +printed):\n%s", diff)
+	}
+	if got := code(t, err); got != 3 {
+		t.Errorf("exit code %d, want 3", got)
+	}
+}
