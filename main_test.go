@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "grl"
+
+// everything marks packages that may import all of ours.
+const everything = "everything"
+
+// mayImport says which of our packages each of them may import: the table of
+// docs/architecture.md. Arrows point down only. A package that is not listed
+// fails the test, so it cannot be forgotten.
+var mayImport = map[string][]string{
+	".":               {"roles", "roles/command"},
+	"roles":           {everything},
+	"roles/command":   {everything},
+	"roles/rolestest": {everything},
+
+	"roles/client":       {"limiter", "limiter/law", protoTree},
+	"roles/client/proxy": {"limiter", "limiter/httplimit", protoTree},
+	"roles/aggregator":   {"limiter", "limiter/law", protoTree},
+	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", protoTree, "store", "store/etcd", "web"},
+
+	"web":                     {"limiter", "policy"},
+	"web/internal/copyassets": {"web"},
+	"web/e2e/server":          {"limiter", "web"}, // a program of the browser tests
+
+	"store":           {"limiter", "policy"},
+	"store/storetest": {"limiter", "policy", "store"},
+
+	"limiter":            {},
+	"limiter/law":        {"limiter"},
+	"limiter/limitsfile": {"limiter"},
+	"limiter/httplimit":  {"limiter"},
+
+	"proto/grl/v1":              {},
+	"proto/grl/v1/grlv1connect": {"proto/grl/v1"},
+	"proto/wire":                {"limiter", "limiter/law", protoTree},
+	"proto/uplink":              {"limiter", protoTree},
+}
+
+// protoTree stands for all packages below proto.
+const protoTree = "proto/…"
+
+// standardOnly are the packages that people embed: no dependency comes along.
+var standardOnly = []string{"limiter", "limiter/law"}
+
+// commandLine are the packages that may import cobra, and reader the one that
+// may import viper.
+var (
+	commandLine = []string{".", "roles", "roles/command"}
+	reader      = "roles"
+)
+
+func TestImports(t *testing.T) {
+	for pkg, imports := range importsOf(t) {
+		allowed, listed := mayImport[pkg]
+		if !listed {
+			t.Errorf("package %s is not in the table of mayImport", pkg)
+		}
+		for _, path := range imports {
+			dep, ours := strings.CutPrefix(path, module+"/")
+			switch {
+			case ours && !may(allowed, dep):
+				t.Errorf("%s imports %s; may import only %v", pkg, dep, allowed)
+			case !ours && slices.Contains(standardOnly, pkg) && strings.Contains(path, "."):
+				t.Errorf("%s imports %s; may import the standard library only", pkg, path)
+			case path == "github.com/spf13/cobra" && !slices.Contains(commandLine, pkg):
+				t.Errorf("%s imports cobra; only %v may", pkg, commandLine)
+			case path == "github.com/spf13/viper" && pkg != reader:
+				t.Errorf("%s imports viper; only %s may", pkg, reader)
+			}
+		}
+	}
+}
+
+func may(allowed []string, dep string) bool {
+	for _, a := range allowed {
+		if a == everything || a == dep || a == protoTree && strings.HasPrefix(dep, "proto/") {
+			return true
+		}
+	}
+	return false
+}
+
+// importsOf maps each of our packages to what it imports, tests left out.
+func importsOf(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatalf("go list ./...: %v", err)
+	}
+	imports := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg, err := filepath.Rel(module, fields[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		imports[pkg] = fields[1:]
+	}
+	return imports
+}

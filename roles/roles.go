@@ -1,0 +1,105 @@
+// Package roles is the composition root: it knows each role of grl, reads
+// grl.toml, and serves any of the roles in one process. It is the only package
+// that knows all the others, and the only user of viper.
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// table is the architecture: who there is, from the request upwards. Reports go
+// up it and directives down; roles start from its end and stop from its
+// beginning. The role "all" is those that can be built, in one process, joined
+// by the same RPC.
+var table = []role{
+	{"client", validateClient, clientListeners, buildClient},                 // decides each request from the last directive; counts; reports
+	{"aggregator", validateAggregator, aggregatorListeners, buildAggregator}, // sums the hosts of a zone; passes directives down
+	{"controller", validateController, controllerListeners, buildController}, // sums the zones, computes drop ratios, holds limits and history
+	{"configurator", nil, nil, nil},                                          // computes limits from history; not in this version
+}
+
+// A role is a row of the table.
+type role struct {
+	name      string
+	validate  func(Config) error
+	listeners func(Config) []listener
+	build     func(context.Context, Config, parts) (*node, error)
+}
+
+// parts are what every role is built with.
+type parts struct {
+	log      *slog.Logger
+	registry prometheus.Registerer
+	version  string
+}
+
+// A node is a role that was built and does not run yet.
+type node struct {
+	run      func(context.Context) error
+	ready    func() error
+	handlers map[string]http.Handler // key of a listener → what it serves; control listeners may lack one
+	services []string                // names of the RPC services, for health and reflection
+	reload   func()                  // reads its files again; nil: has none
+	close    func() error            // after run has returned; nil: nothing to close
+}
+
+// allRoles lists the roles that this version can run.
+func allRoles() []string {
+	var all []string
+	for _, r := range table {
+		if r.build != nil {
+			all = append(all, r.name)
+		}
+	}
+	return all
+}
+
+// ParseRoles returns the named roles, each once, in the order of the table;
+// "all" names all that this version has.
+func ParseRoles(names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, usage(fmt.Errorf("no role; say --role %s or all", strings.Join(allRoles(), ", ")))
+	}
+	known := []string{"all"}
+	for _, r := range table {
+		known = append(known, r.name)
+	}
+	wanted := map[string]bool{}
+	var errs []error
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		wanted[name] = true
+		switch {
+		case !slices.Contains(known, name):
+			errs = append(errs, fmt.Errorf("unknown role %q; nearest is %q", name, nearest(name, known)))
+		case name != "all" && !slices.Contains(allRoles(), name):
+			errs = append(errs, fmt.Errorf("role %q is not supported yet; this version runs %s", name, strings.Join(allRoles(), ", ")))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, usage(errors.Join(errs...))
+	}
+	return slices.DeleteFunc(allRoles(), func(name string) bool { return !wanted["all"] && !wanted[name] }), nil
+}
+
+// usageError is an ErrUsage that keeps the text of its cause.
+type usageError struct{ error }
+
+func (usageError) Is(target error) bool { return target == ErrUsage }
+func (e usageError) Unwrap() error      { return e.error }
+
+// usage marks err, unless nil, as an ErrUsage.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}

@@ -1,0 +1,129 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"grl/proto/uplink"
+	"grl/roles/client/proxy"
+)
+
+const (
+	maxHeaderBytes = 32 << 10
+	headerTimeout  = 10 * time.Second // a slow header holds nothing but its connection
+	idleTimeout    = 2 * time.Minute
+
+	// An aggregator holds one connection a host, a controller one a zone, each
+	// with a stream; more on one connection is a mistake or an attack.
+	controlStreams = 100
+)
+
+// A server is an open listener with what it serves.
+type server struct {
+	listener
+	open net.Listener
+	http *http.Server
+}
+
+// newServer returns the server of l for node; nothing is accepted yet.
+func (p *process) newServer(node *running, l listener, open net.Listener, registry *prometheus.Registry, log *slog.Logger) *server {
+	srv := proxy.Server(node.handlers[l.key], log)
+	if l.control {
+		srv = controlServer(p.controlHandler(node, node.handlers[l.key], registry), log)
+	}
+	return &server{listener: l, open: open, http: srv}
+}
+
+// controlServer returns a server for a control port. It has neither a read nor
+// a write timeout, since both would cut streams.
+func controlServer(h http.Handler, log *slog.Logger) *http.Server {
+	config := uplink.Pings()
+	config.MaxConcurrentStreams = controlStreams
+	srv := &http.Server{
+		Handler:           h,
+		Protocols:         new(http.Protocols),
+		HTTP2:             config,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // any peer can cause it
+	}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	return srv
+}
+
+// serve answers until shutdown; its error is why it stopped before.
+func (s *server) serve() error {
+	if err := s.http.Serve(s.open); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// shutdown closes the listener, lets requests in flight finish, cuts them when
+// ctx ends, and reports whether they had finished before.
+func (s *server) shutdown(ctx context.Context) (clean bool) {
+	if s.http.Shutdown(ctx) == nil {
+		return true
+	}
+	_ = s.http.Close() // its listener is closed already
+	return false
+}
+
+// controlHandler adds metrics, health, readiness and reflection to the handler
+// of a control port, which may be nil.
+func (p *process) controlHandler(node *running, handler http.Handler, registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n") // a caller that hung up
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := p.ready(node); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	mux.Handle(grpchealth.NewHandler(checker{p, node}))
+	reflector := grpcreflect.NewStaticReflector(append([]string{grpchealth.HealthV1ServiceName}, node.services...)...)
+	mux.Handle(grpcreflect.NewHandlerV1(reflector))
+	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
+	if handler != nil {
+		mux.Handle("/", handler)
+	}
+	return mux
+}
+
+// ready returns nil when node can do its work, else why not.
+func (p *process) ready(node *running) error {
+	if p.draining.Load() {
+		return errors.New("draining")
+	}
+	return node.ready()
+}
+
+// A checker answers gRPC health checks for all services of a node alike.
+type checker struct {
+	process *process
+	node    *running
+}
+
+// Check implements grpchealth.Checker.
+func (c checker) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+	if err := c.process.ready(c.node); err != nil {
+		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
+	}
+	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
+}
