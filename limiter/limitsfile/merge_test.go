@@ -90,17 +90,28 @@ buckets:
 	}
 }
 
-func TestLoadBoundsBuckets(t *testing.T) {
-	var half strings.Builder
+func TestMergeBoundsBuckets(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("service: a\nbuckets:\n")
 	for i := range limitsfile.MaxBuckets / 2 {
-		fmt.Fprintf(&half, "- {name: b%d, match: {caller: c%d}, limit: {rps: 1}, behavior: deny}\n", i, i)
+		fmt.Fprintf(&text, "- {name: b%d, match: {caller: c%d}, limit: {rps: 1}, behavior: deny}\n", i, i)
 	}
-	file := func(service string) string { return "service: " + service + "\nbuckets:\n" + half.String() }
-	if _, err := limitsfile.Load(texts(file("a"), file("b"))); err != nil {
-		t.Errorf("Load of %d buckets = %v, want none", limitsfile.MaxBuckets, err)
+	half, one := parse(t, "half.yaml", text.String()), parse(t, "one.yaml", bucket("block: true"))
+	// A file given twice repeats its names, which is another error.
+	const beyond = "one.yaml:1:10: found more than 100000 buckets in all files up to this one, expected at most 100000"
+	if _, err := limitsfile.Merge([]*limitsfile.File{half, half}); err == nil || strings.Contains(err.Error(), "100000") {
+		t.Errorf("Merge of %d buckets = %v, want other errors", limitsfile.MaxBuckets, err)
 	}
-	_, err := limitsfile.Load(texts(file("a"), file("b"), bucket("block: true")))
-	if want := "3.yaml:1:10: found more than 100000 buckets in all files up to this one, expected at most 100000"; err == nil || err.Error() != want {
-		t.Errorf("Load of one more = %v, want %s", err, want)
+	if _, err := limitsfile.Merge([]*limitsfile.File{half, half, one}); err == nil || err.Error() != beyond {
+		t.Errorf("Merge of one bucket more = %v, want %s", err, beyond)
 	}
+}
+
+func parse(t *testing.T, name, text string) *limitsfile.File {
+	t.Helper()
+	f, err := limitsfile.Parse(name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
