@@ -148,7 +148,7 @@ func (t *table) forget(drop func(*leaf) bool) bool {
 		}
 		for level := range levels {
 			x := v.index(level)
-			x.Store(x.Load().copy(0, func(f *leaf) bool { return !f.retired.Load() }))
+			x.Store(x.Load().live())
 		}
 	}
 	t.callee.limiter.retire(gone)

@@ -64,18 +64,29 @@ func (x *index) find(caller, procedure string) *leaf {
 // one if x is half full.
 func (x *index) add(f *leaf) *index {
 	if 2*(x.used+1) > len(x.slots) {
-		x = x.copy(len(x.slots), func(*leaf) bool { return true })
+		x = x.copy(2 * x.used)
 	}
 	x.put(f)
 	return x
 }
 
-// copy returns an index with room for n leaves and those of x that keep
-// accepts.
-func (x *index) copy(n int, keep func(*leaf) bool) *index {
+// live returns an index without the retired leaves of x.
+func (x *index) live() *index {
+	n := 0
+	for i := range x.slots {
+		if f := x.slots[i].leaf.Load(); f != nil && !f.retired.Load() {
+			n++
+		}
+	}
+	return x.copy(n)
+}
+
+// copy returns an index with room for n leaves, with those of x that are not
+// retired; there are at most n.
+func (x *index) copy(n int) *index {
 	y := newIndex(n)
 	for i := range x.slots {
-		if f := x.slots[i].leaf.Load(); f != nil && keep(f) {
+		if f := x.slots[i].leaf.Load(); f != nil && !f.retired.Load() {
 			y.put(f)
 		}
 	}

@@ -8,11 +8,14 @@ import (
 // defaultMaxNames is Options.MaxNames when it is 0.
 const defaultMaxNames = 10_000
 
-// Bounds on the leaves of a service, in multiples of Options.MaxNames.
+// Bounds on the leaves of a service, the first two in multiples of
+// Options.MaxNames.
 const (
-	maxOwnLeaves   = 4  // of a caller and procedure that are told apart
-	maxMixedLeaves = 4  // of a caller that is, and a class of procedures
-	maxClassLeaves = 16 // of classes on both sides
+	maxOwnLeaves   = 4 // of a caller and procedure that are told apart
+	maxMixedLeaves = 4 // of a caller that is, and a class of procedures
+	// maxClassLeaves bounds those of classes on both sides. Only the
+	// configuration makes classes, and few pairs of them occur.
+	maxClassLeaves = 1 << 16
 )
 
 // maxNameBytes is the longest name that is told apart; a longer one is in no
@@ -111,7 +114,8 @@ func (t *table) place(caller, procedure string) place {
 		return place{byCaller, caller, string(p.pattern), class}
 	}
 	if t.full[byClass].Load() {
-		// There are as many classes of callers as patterns, so this ends.
+		// The last resort passes over buckets of procedures: there are no more
+		// such leaves than patterns of callers.
 		p = t.matcher.procedures.rest
 		class[1] = p
 	}
@@ -187,5 +191,12 @@ func (t *table) drop(f *leaf) {
 }
 
 func (t *table) maxLeaves(l level) int {
-	return t.maxNames * [levels]int{own: maxOwnLeaves, byCaller: maxMixedLeaves, byClass: maxClassLeaves}[l]
+	switch l {
+	case own:
+		return maxOwnLeaves * t.maxNames
+	case byCaller:
+		return maxMixedLeaves * t.maxNames
+	default:
+		return maxClassLeaves
+	}
 }

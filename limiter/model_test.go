@@ -1,0 +1,277 @@
+package limiter
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// model is the cascade as it is written down, in the dumbest form: it looks at
+// every bucket for every request and keeps no leaf. Only ratios 0 and 1 exist
+// in it, so that it needs no coin.
+type model struct {
+	service *Service
+	closed  map[CellID]bool // ratio 1
+	counts  map[CellID]Counts
+}
+
+func newModel(s *Service) *model {
+	return &model{service: s, closed: map[CellID]bool{}, counts: map[CellID]Counts{}}
+}
+
+// decide returns the name of the bucket that drops r, "" if none does. counted
+// is the caller it is counted as.
+func (m *model) decide(r Request, counted string) string {
+	if r.Caller == "" {
+		r.Caller, counted = UnknownCaller, UnknownCaller
+	}
+	for _, e := range m.service.Exempt {
+		if e.Caller.Match(r.Caller) && e.Procedure.Match(r.Procedure) {
+			return ""
+		}
+	}
+	for _, b := range m.matching(r) {
+		id := CellID{Bucket: b.FullName(), Instance: b.Instance("z1", "r1")}
+		if b.PerCaller {
+			id.Caller = counted
+			if b.Verified && !r.Verified {
+				id.Caller = UnknownCaller
+			}
+		}
+		cost := uint64(max(b.Cost.Fixed, 1))
+		if b.Cost.Header != "" {
+			cost = uint64(min(max(r.Cost, 1), 1_000_000))
+		}
+		c := m.counts[id]
+		c.Offered += cost
+		closed := b.Block || m.closed[id]
+		switch {
+		case closed && b.Behavior == Deny:
+			c.Dropped += cost
+		case closed:
+			c.ShadowDropped += cost
+		}
+		m.counts[id] = c
+		if closed && b.Behavior == Deny {
+			return b.Name
+		}
+	}
+	return ""
+}
+
+// matching returns the buckets that r passes, sorted by the rule of the
+// design.
+func (m *model) matching(r Request) []*Bucket {
+	var list []*Bucket
+	for i := range m.service.Buckets {
+		b := &m.service.Buckets[i]
+		caller := r.Caller
+		if b.Verified && !r.Verified {
+			caller = UnknownCaller
+		}
+		if b.PerCaller && caller == UnknownCaller && (b.Match.Caller == "" || b.Match.Caller == "*") {
+			continue
+		}
+		if b.Match.Caller.Match(caller) && b.Match.Procedure.Match(r.Procedure) {
+			list = append(list, b)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Bucket) int {
+		return cmp.Or(slices.Compare(modelKey(a), modelKey(b)), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+func modelKey(b *Bucket) []int {
+	present := map[[2]bool]int{{true, true}: 0, {true, false}: 1, {false, true}: 2, {false, false}: 3}
+	kind := func(p Pattern) (int, int) {
+		switch {
+		case p == "*":
+			return 2, 0
+		case strings.HasSuffix(string(p), "*"):
+			return 1, -len(p)
+		default:
+			return 0, 0
+		}
+	}
+	callerKind, callerLength := kind(b.Match.Caller)
+	procedureKind, procedureLength := kind(b.Match.Procedure)
+	scope := map[Scope]int{Zone: 0, Region: 1, Global: 2}[b.Scope]
+	return []int{
+		present[[2]bool{b.Match.Caller != "", b.Match.Procedure != ""}],
+		callerKind, callerLength, procedureKind, procedureLength, scope,
+	}
+}
+
+// Few letters, so that patterns and names meet.
+var (
+	modelCallers    = []string{"", "a", "ab", "abc", "b", "ba", "_unknown", "_other", "c"}
+	modelProcedures = []string{"", "x", "xy", "xyz", "y", "yx", "z"}
+	callerPatterns  = []Pattern{"", "*", "a", "a*", "ab", "ab*", "abc", "abc*", "b*", "_*", "_unknown", "_unknown*"}
+	procPatterns    = []Pattern{"", "*", "x", "x*", "xy", "xy*", "xyz", "y*", "yx"}
+)
+
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// randomService returns a service that Validate accepts.
+func randomService(r *rand.Rand, name string) Service {
+	s := Service{Name: name}
+	type rule struct {
+		match     Match
+		perCaller bool
+		scope     Scope
+	}
+	seen := map[rule]bool{}
+	for i := range r.IntN(14) {
+		b := Bucket{
+			Service: name, Name: fmt.Sprintf("b%d", (i*7)%15),
+			Match:     Match{pick(r, callerPatterns), pick(r, procPatterns)},
+			PerCaller: r.IntN(3) == 0, Scope: Scope(r.IntN(3)), Behavior: Behavior(r.IntN(2)),
+			Verified: r.IntN(4) == 0, LimitRPS: 10,
+		}
+		if r.IntN(8) == 0 {
+			b.Block, b.LimitRPS = true, 0
+		}
+		switch r.IntN(5) {
+		case 0:
+			b.Cost.Fixed = uint32(r.IntN(5))
+		case 1:
+			b.Cost.Header = "x-cost"
+		}
+		if k := (rule{b.Match, b.PerCaller, b.Scope}); !seen[k] {
+			seen[k] = true
+			s.Buckets = append(s.Buckets, b)
+		}
+	}
+	for range r.IntN(3) {
+		if r.IntN(2) == 0 {
+			s.Exempt = append(s.Exempt, Match{pick(r, callerPatterns[2:]), pick(r, procPatterns)})
+		}
+	}
+	return s
+}
+
+func seeds(t *testing.T) []uint64 {
+	fresh := rand.Uint64()
+	t.Logf("fresh seed %d", fresh)
+	return []uint64{1, 2, 3, fresh}
+}
+
+// TestModel compares decisions and counts with the model, by each way in, and
+// across collections, new configurations and evictions.
+func TestModel(t *testing.T) {
+	for _, seed := range seeds(t) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		for range 150 {
+			checkModel(t, r, seed, 0)
+		}
+	}
+}
+
+// TestModelBeyondBounds is TestModel where hardly a name has a place of its
+// own: decisions stay those of the true names.
+func TestModelBeyondBounds(t *testing.T) {
+	for _, seed := range seeds(t) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		for range 150 {
+			checkModel(t, r, seed, 1)
+		}
+	}
+}
+
+func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
+	t.Helper()
+	l := New(Options{Zone: "z1", Region: "r1", MaxNames: maxNames})
+	s := randomService(r, "s")
+	m := newModel(&s)
+	install(t, l, s)
+	now := time.Unix(0, 0)
+	// Beyond the bounds, per-caller cells are shared, so the model cannot tell
+	// their ratios apart.
+	closable := func(id CellID) bool { return maxNames == 0 || id.Caller == "" }
+	for range 300 {
+		req := Request{Service: "s", Caller: pick(r, modelCallers), Procedure: pick(r, modelProcedures),
+			Cost: uint32(r.IntN(4)), Verified: r.IntN(2) == 0}
+		want := m.decide(req, req.Caller)
+		if got := decideSomehow(l, r, req); got != want {
+			t.Fatalf("seed %d: %+v dropped by %q, want %q\n%+v", seed, req, got, want, s)
+		}
+		switch r.IntN(20) {
+		case 0:
+			now = now.Add(time.Duration(r.IntN(20)) * time.Second)
+			l.Collect(now)
+		case 1:
+			l.Collect(now)
+			cells := slices.Collect(l.Cells())
+			if len(cells) == 0 {
+				continue
+			}
+			if c := pick(r, cells); closable(c.ID()) {
+				m.closed[c.ID()] = !m.closed[c.ID()]
+				c.SetRatio(map[bool]float64{true: 1}[m.closed[c.ID()]])
+			}
+		}
+	}
+	l.Collect(now)
+	compareCounts(t, l, m, maxNames > 0, seed)
+}
+
+// decideSomehow decides by one of the ways in, and returns the name of the
+// bucket that dropped.
+func decideSomehow(l *Limiter, r *rand.Rand, req Request) string {
+	var d Decision
+	plain := req.Cost <= 1 && !req.Verified
+	switch way := r.IntN(4); {
+	case way == 0 && plain:
+		d = l.Service(req.Service).Decide(req.Caller, req.Procedure)
+	case way == 1 && plain:
+		d = l.Handle(req.Service, req.Caller, req.Procedure).Decide()
+	case way == 2:
+		d = l.Service(req.Service).DecideRequest(req)
+	default:
+		d = l.Decide(req)
+	}
+	if d.Dropped {
+		return d.Bucket.Name
+	}
+	return ""
+}
+
+// compareCounts compares what cells counted; with folded, the sum over all
+// callers of each bucket.
+func compareCounts(t *testing.T, l *Limiter, m *model, folded bool, seed uint64) {
+	t.Helper()
+	key := func(id CellID) CellID {
+		if folded {
+			id.Caller = ""
+		}
+		return id
+	}
+	got, want := map[CellID]Counts{}, map[CellID]Counts{}
+	for c := range l.Cells() {
+		sum := got[key(c.ID())]
+		sum.add(c.Counts())
+		got[key(c.ID())] = sum
+	}
+	for id, c := range m.counts {
+		sum := want[key(id)]
+		sum.add(c)
+		want[key(id)] = sum
+	}
+	maps.DeleteFunc(got, func(_ CellID, c Counts) bool { return c == (Counts{}) })
+	if !maps.Equal(got, want) {
+		t.Fatalf("seed %d: counts = %+v, want %+v\n%+v", seed, got, want, m.service)
+	}
+}
+
+func install(t testing.TB, l *Limiter, services ...Service) {
+	t.Helper()
+	if err := l.Install(Configuration{Services: services}); err != nil {
+		t.Fatal(err)
+	}
+}
