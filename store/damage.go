@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -101,7 +102,7 @@ func (f *file) quickCheck(ctx context.Context) error {
 		return err
 	}
 	if result != "ok" {
-		return fmt.Errorf("%w: quick_check: %s", errDamaged, result)
+		return fmt.Errorf("%w: quick_check: %s", errDamaged, strings.Join(strings.Fields(result), " "))
 	}
 	return nil
 }

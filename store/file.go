@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -101,7 +102,17 @@ func touch(path string) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, created.Close()
+	return true, errors.Join(created.Close(), syncDir(filepath.Dir(path)))
+}
+
+// syncDir makes a new name in dir survive a power cut; syncing the file alone
+// need not.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func connect(path, synchronous string, fresh bool) (*file, error) {

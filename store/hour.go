@@ -137,17 +137,17 @@ func decodeHour(buf []byte) (h hour, err error) {
 
 // decodeColumn reads a column and returns what follows it.
 func (h *hour) decodeColumn(column int, bitmap uint64, buf []byte) (rest []byte, err error) {
-	var any uint64
+	var seen uint64 // bits of all values
 	for ; bitmap != 0; bitmap &= bitmap - 1 {
 		v, n := binary.Uvarint(buf)
 		if n <= 0 || n != (bits.Len64(v|1)+6)/7 {
 			return nil, fmt.Errorf("%w: varint", errHour)
 		}
 		h[bits.TrailingZeros64(bitmap)][column] = v
-		any |= v
+		seen |= v
 		buf = buf[n:]
 	}
-	if any == 0 {
+	if seen == 0 {
 		return nil, fmt.Errorf("%w: column %d holds zeros", errHour, column)
 	}
 	return buf, nil

@@ -5,8 +5,7 @@
 
 -- The normalised YAML of one service, once for all revisions that hold it.
 CREATE TABLE documents (
-  id   INTEGER PRIMARY KEY,
-  hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of body
+  hash BLOB NOT NULL PRIMARY KEY CHECK (length(hash) = 32), -- SHA-256 of body
   body BLOB NOT NULL
 ) STRICT;
 
