@@ -123,14 +123,14 @@ func bucketColumns(q query) []column {
 	columns := []column{
 		{Name: "Bucket", URL: "name"},
 		{Name: "State", Class: "wide-only"},
-		{Name: "Scope", Class: "wide-only"},
+		{Name: "Scope", Class: "room-only"},
 		{Name: "Offered", Unit: "rps", Class: "num", URL: "offered"},
 		{Name: "Admitted", Unit: "rps", Class: "num wide-only", URL: "admitted"},
 		{Name: "Limit", Unit: "rps", Class: "num wide-only", URL: "limit"},
 		{Name: "Drop ratio", Class: "num", URL: "ratio"},
 		{Name: "Virtual drops", Unit: "rps", Class: "num wide-only", URL: "virtual"},
-		{Name: "Hosts", Class: "num wide-only", URL: "hosts"},
-		{Name: "Owner", Class: "wide-only"},
+		{Name: "Hosts", Class: "num room-only", URL: "hosts"},
+		{Name: "Owner", Class: "room-only"},
 	}
 	present, descending := q.sort()
 	for i := range columns {

@@ -102,7 +102,7 @@ type page struct {
 	Title   string // also the heading
 	Current string // path of the navigation link that leads here
 	Version string
-	AsOf    stamp
+	AsOf    stamp // of the numbers; zero: the page has none
 	Assets  *assets
 }
 
@@ -151,7 +151,9 @@ func (s *site) serveFleet(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *site) serveNotFound(w http.ResponseWriter, r *http.Request) {
-	s.render(w, r, http.StatusNotFound, notFoundPage(s.page("No such page", "", time.Now())))
+	p := s.page("No such page", "", time.Now())
+	p.AsOf = stamp{}
+	s.render(w, r, http.StatusNotFound, notFoundPage(p))
 }
 
 // wantsFragment reports whether htmx asks for the content of a region.

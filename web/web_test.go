@@ -175,7 +175,7 @@ func TestNotices(t *testing.T) {
 		{"refused later", Fleet{LoadError: "a\nb", Revision: 7}, []string{"refused: r7 stays active", ">a\nb</pre>"}},
 		{"many errors", Fleet{LoadError: many}, []string{"407 more lines are in the log of the controller."}},
 		{"warming up", Fleet{WarmingUp: true, Epoch: 3}, []string{"Warming up: not every node has reported yet"}},
-		{"one zone silent", Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from <bdi>zone eu-2</bdi>", "0 <span class=\"unit\">of 1</span>"}},
+		{"one zone silent", Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from <bdi>zone eu-2</bdi>", "0<span class=\"unit\"> of 1</span>"}},
 		{"several", Fleet{SilentZones: []string{"a", "b", "c"}}, []string{"<bdi>zones a, b and c</bdi>"}},
 		{"many", Fleet{SilentZones: strings.Split("a b c d e f g h", " ")}, []string{"<bdi>zones a, b, c, d, e, f and 2 more</bdi>"}},
 		{"nothing yet", Fleet{}, []string{"nothing is limited yet", "No aggregator has reported yet."}},
@@ -196,6 +196,17 @@ func TestNotices(t *testing.T) {
 			t.Errorf("a healthy fleet has a notice:\n%s", page)
 		}
 	})
+}
+
+// A page without numbers does not claim to be live.
+func TestNotFoundHasNoAge(t *testing.T) {
+	r, page := get(t, testHandler(t, memory{}), "/caps", false)
+	if r.StatusCode != http.StatusNotFound || !strings.Contains(page, "There is no page at this address") {
+		t.Errorf("status %d:\n%s", r.StatusCode, page)
+	}
+	if strings.Contains(page, `id="live"`) || strings.Contains(page, "hx-get") {
+		t.Error("it says how old its numbers are")
+	}
 }
 
 func TestEmptyTables(t *testing.T) {

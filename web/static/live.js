@@ -43,10 +43,10 @@
     }
   };
   localTimes();
-  if (!window.htmx) return;
+  const regions = [...document.querySelectorAll("[hx-get]")];
+  if (!window.htmx || regions.length === 0) return;
 
   const title = document.title;
-  const regions = [...document.querySelectorAll("[hx-get]")];
   const loaded = performance.timeOrigin + (performance.getEntriesByType("navigation")[0]?.responseStart ?? 0);
   const answered = new Map(regions.map((r) => [r, loaded])); // region → when it last got an answer, in ms
   let visibleSince = 0; // when the tab was last shown again; silence before that is our own
