@@ -19,16 +19,16 @@ func (l *Limiter) Install(c Configuration) error {
 	l.installing.Lock()
 	defer l.installing.Unlock()
 	callees := l.prepare(&c)
-	installed := make(map[string]bool, len(c.Services))
+	kept := make(map[string]bool, len(c.Services))
 	for i := range c.Services {
 		s := c.Services[i].clone()
-		installed[s.Name] = true
+		kept[s.Name] = true
 		if callee := callees[s.Name]; !reflect.DeepEqual(callee.Configuration(), s) {
 			l.replace(callee, s)
 		}
 	}
 	for name, callee := range callees {
-		if !installed[name] && callee.Configuration() != nil {
+		if !kept[name] && callee.Configuration() != nil {
 			l.replace(callee, nil)
 		}
 	}
