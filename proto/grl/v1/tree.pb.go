@@ -690,7 +690,7 @@ type Report struct {
 	RefusedReason   string `protobuf:"bytes,6,opt,name=refused_reason,json=refusedReason,proto3" json:"refused_reason,omitempty"`
 	// Cells named for the first time on this stream.
 	Names []*CellName `protobuf:"bytes,7,rep,name=names,proto3" json:"names,omitempty"`
-	// Columns. Numbers of the cells, ascending.
+	// Columns. Numbers of the cells, none twice.
 	Cell []uint32 `protobuf:"varint,8,rep,packed,name=cell,proto3" json:"cell,omitempty"`
 	// Estimated offered rate, in millionths of a request per second: sums are
 	// exact and do not depend on the order of adding.
@@ -702,9 +702,12 @@ type Report struct {
 	Offered       []uint64 `protobuf:"varint,11,rep,packed,name=offered,proto3" json:"offered,omitempty"`
 	Dropped       []uint64 `protobuf:"varint,12,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
 	ShadowDropped []uint64 `protobuf:"varint,13,rep,packed,name=shadow_dropped,json=shadowDropped,proto3" json:"shadow_dropped,omitempty"`
+	// The part of offered that was counted over too long a span to say in which
+	// second it came: it enters totals but no highest second.
+	Late []uint64 `protobuf:"varint,14,rep,packed,name=late,proto3" json:"late,omitempty"`
 	// The reporting node's children, for the fleet's view; only from aggregators
 	// and only in the report of each period.
-	Nodes         []*Node `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes         []*Node `protobuf:"bytes,15,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -830,6 +833,13 @@ func (x *Report) GetShadowDropped() []uint64 {
 	return nil
 }
 
+func (x *Report) GetLate() []uint64 {
+	if x != nil {
+		return x.Late
+	}
+	return nil
+}
+
 func (x *Report) GetNodes() []*Node {
 	if x != nil {
 		return x.Nodes
@@ -855,8 +865,10 @@ type Node struct {
 	BytesSent     uint64 `protobuf:"varint,11,opt,name=bytes_sent,json=bytesSent,proto3" json:"bytes_sent,omitempty"`
 	// Highest age of a directive at the node.
 	DirectiveAgeMs uint32 `protobuf:"varint,12,opt,name=directive_age_ms,json=directiveAgeMs,proto3" json:"directive_age_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Hosts below it.
+	Hosts         uint32 `protobuf:"varint,13,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -969,6 +981,13 @@ func (x *Node) GetBytesSent() uint64 {
 func (x *Node) GetDirectiveAgeMs() uint32 {
 	if x != nil {
 		return x.DirectiveAgeMs
+	}
+	return 0
+}
+
+func (x *Node) GetHosts() uint32 {
+	if x != nil {
+		return x.Hosts
 	}
 	return 0
 }
@@ -1303,7 +1322,7 @@ type Directive struct {
 	ReportSequence uint64 `protobuf:"varint,5,opt,name=report_sequence,json=reportSequence,proto3" json:"report_sequence,omitempty"`
 	// Cells named for the first time on this stream.
 	Names []*CellName `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`
-	// Columns. Numbers of the cells, ascending.
+	// Columns. Numbers of the cells, none twice.
 	Cell []uint32 `protobuf:"varint,7,rep,packed,name=cell,proto3" json:"cell,omitempty"`
 	// limit / measured rate: hosts drop the share 1 - admit of what is offered,
 	// nothing from 1 on.
@@ -2056,7 +2075,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\xe4\x03\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\xf8\x03\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2071,8 +2090,9 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	" \x03(\rR\x05hosts\x12\x18\n" +
 	"\aoffered\x18\v \x03(\x04R\aoffered\x12\x18\n" +
 	"\adropped\x18\f \x03(\x04R\adropped\x12%\n" +
-	"\x0eshadow_dropped\x18\r \x03(\x04R\rshadowDropped\x12\"\n" +
-	"\x05nodes\x18\x0e \x03(\v2\f.grl.v1.NodeR\x05nodes\"\x91\x03\n" +
+	"\x0eshadow_dropped\x18\r \x03(\x04R\rshadowDropped\x12\x12\n" +
+	"\x04late\x18\x0e \x03(\x04R\x04late\x12\"\n" +
+	"\x05nodes\x18\x0f \x03(\v2\f.grl.v1.NodeR\x05nodes\"\xa7\x03\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2087,7 +2107,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	" \x01(\x04R\rbytesReceived\x12\x1d\n" +
 	"\n" +
 	"bytes_sent\x18\v \x01(\x04R\tbytesSent\x12(\n" +
-	"\x10directive_age_ms\x18\f \x01(\rR\x0edirectiveAgeMs\"\x88\x01\n" +
+	"\x10directive_age_ms\x18\f \x01(\rR\x0edirectiveAgeMs\x12\x14\n" +
+	"\x05hosts\x18\r \x01(\rR\x05hosts\"\x88\x01\n" +
 	"\x06Detail\x12\x1b\n" +
 	"\twindow_ms\x18\x01 \x01(\rR\bwindowMs\x12/\n" +
 	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x120\n" +

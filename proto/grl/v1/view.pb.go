@@ -580,6 +580,157 @@ func (x *Minute) GetHighestSecond() uint64 {
 	return 0
 }
 
+type GetTrafficRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Service       string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTrafficRequest) Reset() {
+	*x = GetTrafficRequest{}
+	mi := &file_grl_v1_view_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTrafficRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTrafficRequest) ProtoMessage() {}
+
+func (x *GetTrafficRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTrafficRequest.ProtoReflect.Descriptor instead.
+func (*GetTrafficRequest) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetTrafficRequest) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+type GetTrafficResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Newest first, at most the last 24.
+	Hours         []*TrafficHour `protobuf:"bytes,1,rep,name=hours,proto3" json:"hours,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTrafficResponse) Reset() {
+	*x = GetTrafficResponse{}
+	mi := &file_grl_v1_view_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTrafficResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTrafficResponse) ProtoMessage() {}
+
+func (x *GetTrafficResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTrafficResponse.ProtoReflect.Descriptor instead.
+func (*GetTrafficResponse) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetTrafficResponse) GetHours() []*TrafficHour {
+	if x != nil {
+		return x.Hours
+	}
+	return nil
+}
+
+// TrafficHour is who sent to a service in one hour: the largest callers of its
+// buckets or, if it has no limits, its largest pairs of caller and procedure.
+type TrafficHour struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StartMs       int64                  `protobuf:"varint,1,opt,name=start_ms,json=startMs,proto3" json:"start_ms,omitempty"`
+	Buckets       []*BucketCallers       `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Pairs         *ServicePairs          `protobuf:"bytes,3,opt,name=pairs,proto3" json:"pairs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrafficHour) Reset() {
+	*x = TrafficHour{}
+	mi := &file_grl_v1_view_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrafficHour) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrafficHour) ProtoMessage() {}
+
+func (x *TrafficHour) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrafficHour.ProtoReflect.Descriptor instead.
+func (*TrafficHour) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TrafficHour) GetStartMs() int64 {
+	if x != nil {
+		return x.StartMs
+	}
+	return 0
+}
+
+func (x *TrafficHour) GetBuckets() []*BucketCallers {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *TrafficHour) GetPairs() *ServicePairs {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
 var File_grl_v1_view_proto protoreflect.FileDescriptor
 
 const file_grl_v1_view_proto_rawDesc = "" +
@@ -630,10 +781,20 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\badmitted\x18\x03 \x01(\x04R\badmitted\x12\x18\n" +
 	"\adropped\x18\x04 \x01(\x04R\adropped\x12%\n" +
 	"\x0eshadow_dropped\x18\x05 \x01(\x04R\rshadowDropped\x12%\n" +
-	"\x0ehighest_second\x18\x06 \x01(\x04R\rhighestSecond2\xe8\x01\n" +
+	"\x0ehighest_second\x18\x06 \x01(\x04R\rhighestSecond\"-\n" +
+	"\x11GetTrafficRequest\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\"?\n" +
+	"\x12GetTrafficResponse\x12)\n" +
+	"\x05hours\x18\x01 \x03(\v2\x13.grl.v1.TrafficHourR\x05hours\"\x85\x01\n" +
+	"\vTrafficHour\x12\x19\n" +
+	"\bstart_ms\x18\x01 \x01(\x03R\astartMs\x12/\n" +
+	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x12*\n" +
+	"\x05pairs\x18\x03 \x01(\v2\x14.grl.v1.ServicePairsR\x05pairs2\xb2\x02\n" +
 	"\vViewService\x12K\n" +
 	"\vListBuckets\x12\x1a.grl.v1.ListBucketsRequest\x1a\x1b.grl.v1.ListBucketsResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\bGetFleet\x12\x17.grl.v1.GetFleetRequest\x1a\x18.grl.v1.GetFleetResponse\"\x03\x90\x02\x01\x12H\n" +
+	"\n" +
+	"GetTraffic\x12\x19.grl.v1.GetTrafficRequest\x1a\x1a.grl.v1.GetTrafficResponse\"\x03\x90\x02\x01\x12H\n" +
 	"\n" +
 	"GetHistory\x12\x19.grl.v1.GetHistoryRequest\x1a\x1a.grl.v1.GetHistoryResponse\"\x03\x90\x02\x01B\x18Z\x16grl/proto/grl/v1;grlv1b\x06proto3"
 
@@ -649,7 +810,7 @@ func file_grl_v1_view_proto_rawDescGZIP() []byte {
 	return file_grl_v1_view_proto_rawDescData
 }
 
-var file_grl_v1_view_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_grl_v1_view_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_grl_v1_view_proto_goTypes = []any{
 	(*ListBucketsRequest)(nil),  // 0: grl.v1.ListBucketsRequest
 	(*ListBucketsResponse)(nil), // 1: grl.v1.ListBucketsResponse
@@ -659,27 +820,37 @@ var file_grl_v1_view_proto_goTypes = []any{
 	(*GetHistoryRequest)(nil),   // 5: grl.v1.GetHistoryRequest
 	(*GetHistoryResponse)(nil),  // 6: grl.v1.GetHistoryResponse
 	(*Minute)(nil),              // 7: grl.v1.Minute
-	(Scope)(0),                  // 8: grl.v1.Scope
-	(Behavior)(0),               // 9: grl.v1.Behavior
-	(*Node)(nil),                // 10: grl.v1.Node
+	(*GetTrafficRequest)(nil),   // 8: grl.v1.GetTrafficRequest
+	(*GetTrafficResponse)(nil),  // 9: grl.v1.GetTrafficResponse
+	(*TrafficHour)(nil),         // 10: grl.v1.TrafficHour
+	(Scope)(0),                  // 11: grl.v1.Scope
+	(Behavior)(0),               // 12: grl.v1.Behavior
+	(*Node)(nil),                // 13: grl.v1.Node
+	(*BucketCallers)(nil),       // 14: grl.v1.BucketCallers
+	(*ServicePairs)(nil),        // 15: grl.v1.ServicePairs
 }
 var file_grl_v1_view_proto_depIdxs = []int32{
 	2,  // 0: grl.v1.ListBucketsResponse.buckets:type_name -> grl.v1.BucketView
-	8,  // 1: grl.v1.BucketView.scope:type_name -> grl.v1.Scope
-	9,  // 2: grl.v1.BucketView.behavior:type_name -> grl.v1.Behavior
-	10, // 3: grl.v1.GetFleetResponse.nodes:type_name -> grl.v1.Node
+	11, // 1: grl.v1.BucketView.scope:type_name -> grl.v1.Scope
+	12, // 2: grl.v1.BucketView.behavior:type_name -> grl.v1.Behavior
+	13, // 3: grl.v1.GetFleetResponse.nodes:type_name -> grl.v1.Node
 	7,  // 4: grl.v1.GetHistoryResponse.minutes:type_name -> grl.v1.Minute
-	0,  // 5: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
-	3,  // 6: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
-	5,  // 7: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
-	1,  // 8: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
-	4,  // 9: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
-	6,  // 10: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
-	8,  // [8:11] is the sub-list for method output_type
-	5,  // [5:8] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	10, // 5: grl.v1.GetTrafficResponse.hours:type_name -> grl.v1.TrafficHour
+	14, // 6: grl.v1.TrafficHour.buckets:type_name -> grl.v1.BucketCallers
+	15, // 7: grl.v1.TrafficHour.pairs:type_name -> grl.v1.ServicePairs
+	0,  // 8: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
+	3,  // 9: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
+	8,  // 10: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
+	5,  // 11: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
+	1,  // 12: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
+	4,  // 13: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
+	9,  // 14: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
+	6,  // 15: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_view_proto_init() }
@@ -694,7 +865,7 @@ func file_grl_v1_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_view_proto_rawDesc), len(file_grl_v1_view_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

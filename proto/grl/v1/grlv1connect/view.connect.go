@@ -37,6 +37,8 @@ const (
 	ViewServiceListBucketsProcedure = "/grl.v1.ViewService/ListBuckets"
 	// ViewServiceGetFleetProcedure is the fully-qualified name of the ViewService's GetFleet RPC.
 	ViewServiceGetFleetProcedure = "/grl.v1.ViewService/GetFleet"
+	// ViewServiceGetTrafficProcedure is the fully-qualified name of the ViewService's GetTraffic RPC.
+	ViewServiceGetTrafficProcedure = "/grl.v1.ViewService/GetTraffic"
 	// ViewServiceGetHistoryProcedure is the fully-qualified name of the ViewService's GetHistory RPC.
 	ViewServiceGetHistoryProcedure = "/grl.v1.ViewService/GetHistory"
 )
@@ -47,6 +49,8 @@ type ViewServiceClient interface {
 	ListBuckets(context.Context, *v1.ListBucketsRequest) (*v1.ListBucketsResponse, error)
 	// GetFleet returns the nodes of the tree.
 	GetFleet(context.Context, *v1.GetFleetRequest) (*v1.GetFleetResponse, error)
+	// GetTraffic returns who sends to one service.
+	GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error)
 	// GetHistory returns the minutes of one bucket.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
 }
@@ -76,6 +80,13 @@ func NewViewServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getTraffic: connect.NewClient[v1.GetTrafficRequest, v1.GetTrafficResponse](
+			httpClient,
+			baseURL+ViewServiceGetTrafficProcedure,
+			connect.WithSchema(viewServiceMethods.ByName("GetTraffic")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getHistory: connect.NewClient[v1.GetHistoryRequest, v1.GetHistoryResponse](
 			httpClient,
 			baseURL+ViewServiceGetHistoryProcedure,
@@ -90,6 +101,7 @@ func NewViewServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 type viewServiceClient struct {
 	listBuckets *connect.Client[v1.ListBucketsRequest, v1.ListBucketsResponse]
 	getFleet    *connect.Client[v1.GetFleetRequest, v1.GetFleetResponse]
+	getTraffic  *connect.Client[v1.GetTrafficRequest, v1.GetTrafficResponse]
 	getHistory  *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
 }
 
@@ -111,6 +123,15 @@ func (c *viewServiceClient) GetFleet(ctx context.Context, req *v1.GetFleetReques
 	return nil, err
 }
 
+// GetTraffic calls grl.v1.ViewService.GetTraffic.
+func (c *viewServiceClient) GetTraffic(ctx context.Context, req *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error) {
+	response, err := c.getTraffic.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetHistory calls grl.v1.ViewService.GetHistory.
 func (c *viewServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
 	response, err := c.getHistory.CallUnary(ctx, connect.NewRequest(req))
@@ -126,6 +147,8 @@ type ViewServiceHandler interface {
 	ListBuckets(context.Context, *v1.ListBucketsRequest) (*v1.ListBucketsResponse, error)
 	// GetFleet returns the nodes of the tree.
 	GetFleet(context.Context, *v1.GetFleetRequest) (*v1.GetFleetResponse, error)
+	// GetTraffic returns who sends to one service.
+	GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error)
 	// GetHistory returns the minutes of one bucket.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
 }
@@ -151,6 +174,13 @@ func NewViewServiceHandler(svc ViewServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	viewServiceGetTrafficHandler := connect.NewUnaryHandlerSimple(
+		ViewServiceGetTrafficProcedure,
+		svc.GetTraffic,
+		connect.WithSchema(viewServiceMethods.ByName("GetTraffic")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	viewServiceGetHistoryHandler := connect.NewUnaryHandlerSimple(
 		ViewServiceGetHistoryProcedure,
 		svc.GetHistory,
@@ -164,6 +194,8 @@ func NewViewServiceHandler(svc ViewServiceHandler, opts ...connect.HandlerOption
 			viewServiceListBucketsHandler.ServeHTTP(w, r)
 		case ViewServiceGetFleetProcedure:
 			viewServiceGetFleetHandler.ServeHTTP(w, r)
+		case ViewServiceGetTrafficProcedure:
+			viewServiceGetTrafficHandler.ServeHTTP(w, r)
 		case ViewServiceGetHistoryProcedure:
 			viewServiceGetHistoryHandler.ServeHTTP(w, r)
 		default:
@@ -181,6 +213,10 @@ func (UnimplementedViewServiceHandler) ListBuckets(context.Context, *v1.ListBuck
 
 func (UnimplementedViewServiceHandler) GetFleet(context.Context, *v1.GetFleetRequest) (*v1.GetFleetResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("grl.v1.ViewService.GetFleet is not implemented"))
+}
+
+func (UnimplementedViewServiceHandler) GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("grl.v1.ViewService.GetTraffic is not implemented"))
 }
 
 func (UnimplementedViewServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {

@@ -1,0 +1,187 @@
+package law
+
+// MicroRPS is a rate in millionths of a request per second. Nodes add rates as
+// integers, so a sum is exact and does not depend on the order of adding.
+type MicroRPS uint64
+
+// Micro returns rps in millionths; a rate no host can have counts as the
+// nearest one that it can.
+func Micro(rps float64) MicroRPS {
+	if !(rps > 0) {
+		return 0
+	}
+	return MicroRPS(min(rps, MaxRPS)*1e6 + 0.5)
+}
+
+// MaxRPS is the highest rate of a cell that a node believes a child. A hundred
+// thousand such children still add up without overflow.
+const MaxRPS = 1e8
+
+// RPS returns the rate in requests per second.
+func (m MicroRPS) RPS() float64 { return float64(m) / 1e6 }
+
+// Rate is what is offered to one cell now.
+type Rate struct {
+	Offered MicroRPS
+	Hosts   uint32 // with traffic
+}
+
+// Counts are cumulative since the boot of the node that reports them.
+type Counts struct {
+	Offered       uint64
+	Dropped       uint64
+	ShadowDropped uint64
+	// Late is the part of Offered that was counted over too long a span to say
+	// in which second it came.
+	Late uint64
+}
+
+// Sum holds, cell by cell, the sum of what its children said last, and counts
+// each child's requests once. Cells are indices that the owner hands out; the
+// zero value is empty. Not safe for concurrent use.
+type Sum struct {
+	rates  []Rate
+	counts []Counts
+}
+
+// Child is what one child of a node said last, by the numbers under which the
+// child names its cells.
+type Child struct {
+	slots []slot
+	out   bool // its rates are not in the sum now
+}
+
+// slot is one cell of a child.
+type slot struct {
+	cell   int32 // index in the sum; -1: the node has forgotten the cell
+	rate   Rate
+	counts Counts
+}
+
+// Grow makes room for cells below n.
+func (s *Sum) Grow(n int) {
+	if n <= len(s.rates) {
+		return
+	}
+	s.rates = append(s.rates, make([]Rate, n-len(s.rates))...)
+	s.counts = append(s.counts, make([]Counts, n-len(s.counts))...)
+}
+
+// Rate returns the sum of the rates of a cell.
+func (s *Sum) Rate(cell int) Rate {
+	if cell >= len(s.rates) {
+		return Rate{}
+	}
+	return s.rates[cell]
+}
+
+// Counts returns what was counted in a cell since the node's boot.
+func (s *Sum) Counts(cell int) Counts {
+	if cell >= len(s.counts) {
+		return Counts{}
+	}
+	return s.counts[cell]
+}
+
+// Forget empties a cell before its index is given to another one. Children
+// that still name it must forget it too.
+func (s *Sum) Forget(cell int) {
+	if cell < len(s.rates) {
+		s.rates[cell], s.counts[cell] = Rate{}, Counts{}
+	}
+}
+
+// Names returns how many cells the child has named.
+func (c *Child) Names() int { return len(c.slots) }
+
+// Name gives the child's next number to a cell, with what was counted for it
+// before: only what comes on top is counted here.
+func (c *Child) Name(cell int, before Counts) {
+	c.slots = append(c.slots, slot{cell: int32(cell), counts: before})
+}
+
+// Rename binds a number again whose cell was forgotten.
+func (c *Child) Rename(number uint32, cell int) { c.slots[number].cell = int32(cell) }
+
+// Cell returns the cell behind one of the child's numbers, -1 if forgotten.
+func (c *Child) Cell(number uint32) int { return int(c.slots[number].cell) }
+
+// Said returns what the child said last of one of its numbers.
+func (c *Child) Said(number uint32) (Rate, Counts) {
+	return c.slots[number].rate, c.slots[number].counts
+}
+
+// Forget unbinds the child's numbers for the dead cells. It returns nothing to
+// the sum: the owner forgets the cells there too.
+func (c *Child) Forget(dead func(cell int) bool) {
+	for i := range c.slots {
+		if at := &c.slots[i]; at.cell >= 0 && dead(int(at.cell)) {
+			at.cell, at.rate = -1, Rate{}
+		}
+	}
+}
+
+// Fold takes in what a child now says of one cell, and returns what was counted
+// since it last said so. The number must be named and its cell known. Late says
+// that all of it came over too long a span. Saying the same again changes
+// nothing; the caller refuses what is older.
+func (s *Sum) Fold(c *Child, number uint32, r Rate, n Counts, late bool) Counts {
+	at := &c.slots[number]
+	if !c.out {
+		sum := &s.rates[at.cell]
+		sum.Offered += r.Offered - at.rate.Offered
+		sum.Hosts += r.Hosts - at.rate.Hosts
+	}
+	at.rate = r
+	before := at.counts
+	if n.Offered < before.Offered || n.Dropped < before.Dropped || n.ShadowDropped < before.ShadowDropped || n.Late < before.Late {
+		before = Counts{} // the child had forgotten the cell and counts it anew
+	}
+	more := Counts{
+		Offered:       n.Offered - before.Offered,
+		Dropped:       n.Dropped - before.Dropped,
+		ShadowDropped: n.ShadowDropped - before.ShadowDropped,
+		Late:          n.Late - before.Late,
+	}
+	if late {
+		more.Late = more.Offered
+	}
+	at.counts = n
+	sum := &s.counts[at.cell]
+	sum.Offered += more.Offered
+	sum.Dropped += more.Dropped
+	sum.ShadowDropped += more.ShadowDropped
+	sum.Late += more.Late
+	return more
+}
+
+// Leave takes the child's rates out of the sum; its counts stay counted.
+func (s *Sum) Leave(c *Child) {
+	if c.out {
+		return
+	}
+	c.out = true
+	for _, at := range c.slots {
+		if at.cell >= 0 {
+			s.rates[at.cell].Offered -= at.rate.Offered
+			s.rates[at.cell].Hosts -= at.rate.Hosts
+		}
+	}
+}
+
+// Return puts back the rates of a child that had left.
+func (s *Sum) Return(c *Child) {
+	if !c.out {
+		return
+	}
+	c.out = false
+	for _, at := range c.slots {
+		if at.cell >= 0 {
+			s.rates[at.cell].Offered += at.rate.Offered
+			s.rates[at.cell].Hosts += at.rate.Hosts
+		}
+	}
+}
+
+// Out reports whether the child's rates are not in the sum.
+func (c *Child) Out() bool { return c.out }

@@ -1,0 +1,74 @@
+package law
+
+import "time"
+
+// Zone is a controller's sum over the aggregators of one zone. When an
+// aggregator is lost, its hosts move: until they had time to, the zone counts
+// what it counted before, or more if more is there.
+type Zone struct {
+	Sum
+	before []Rate // the sums before the loss
+	until  time.Time
+}
+
+// Lose takes a lost aggregator out of the zone's sum, whose hosts move to
+// another one of the zone.
+func (z *Zone) Lose(now time.Time, c *Child) {
+	if c.Out() {
+		return
+	}
+	before := make([]Rate, len(z.rates))
+	for cell := range before {
+		before[cell] = z.Rate(now, cell)
+	}
+	z.before, z.until = before, now.Add(Handover)
+	z.Leave(c)
+}
+
+// Rate returns what is offered to a cell in the zone.
+func (z *Zone) Rate(now time.Time, cell int) Rate {
+	r := z.Sum.Rate(cell)
+	if cell < len(z.before) {
+		if !now.Before(z.until) {
+			z.before = nil
+		} else if b := z.before[cell]; b.Offered > r.Offered {
+			return b
+		}
+	}
+	return r
+}
+
+// Forget empties a cell before its index is given to another one.
+func (z *Zone) Forget(cell int) {
+	z.Sum.Forget(cell)
+	if cell < len(z.before) {
+		z.before[cell] = Rate{}
+	}
+}
+
+// WarmedUp reports whether a controller that began so long ago may publish,
+// while it misses that many of the zones that were there before: a sum without
+// them would let too much in.
+func WarmedUp(since time.Duration, missing int) bool {
+	return since >= WarmUpMost || since >= Handover && missing == 0
+}
+
+// Stamp orders the directives of one decider: by epoch, then sequence, then
+// step. A receiver refuses what is not after the last it took, so that a paused
+// leader does no harm.
+type Stamp struct {
+	Epoch    uint64 // counts leaders or starts of the decider
+	Sequence uint64 // counts the directives of an epoch
+	Step     uint64 // counted by a node that decides alone, else 0
+}
+
+// After reports whether s is later than t.
+func (s Stamp) After(t Stamp) bool {
+	if s.Epoch != t.Epoch {
+		return s.Epoch > t.Epoch
+	}
+	if s.Sequence != t.Sequence {
+		return s.Sequence > t.Sequence
+	}
+	return s.Step > t.Step
+}

@@ -1,0 +1,192 @@
+// Package aggregator is the node of a zone: it keeps the last report of each
+// client, sums them, passes the sums up to the controllers at once, and passes
+// configuration and directives down.
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
+	"grl/proto/uplink"
+	"grl/proto/wire"
+)
+
+// Options says how an aggregator runs.
+type Options struct {
+	Config  Config
+	Log     *slog.Logger
+	Version string
+	// Registry takes the aggregator's metrics.
+	Registry prometheus.Registerer
+	// HTTP dials the controllers; nil means uplink.HTTPClient().
+	HTTP *http.Client
+}
+
+// Aggregator is one aggregator. Create it with New, mount Handler, call Run.
+type Aggregator struct {
+	opts    Options
+	name    string
+	bootID  uint64
+	metrics metrics
+	stop    chan struct{} // closed when Run ends: streams must end
+	streams sync.WaitGroup
+
+	mu      sync.Mutex // guards all below
+	node    *node
+	ended   bool
+	details details
+}
+
+// New returns an aggregator that does nothing until Run.
+func New(o Options) (*Aggregator, error) {
+	if err := o.Config.Validate(); err != nil {
+		return nil, err
+	}
+	if o.HTTP == nil {
+		o.HTTP = uplink.HTTPClient()
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	a := &Aggregator{
+		opts:   o,
+		name:   host + "/" + strconv.Itoa(os.Getpid()),
+		bootID: rand.Uint64(),
+		stop:   make(chan struct{}),
+		node:   newNode(o.Config.Zone, o.Config.Region),
+	}
+	a.metrics = newMetrics(o.Registry, a)
+	return a, nil
+}
+
+// Handler serves the streams of the zone's clients.
+func (a *Aggregator) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(grlv1connect.NewTreeServiceHandler(a, connect.WithReadMaxBytes(wire.MaxReport)))
+	return mux
+}
+
+// Ready returns nil: an aggregator without a controller still takes reports.
+func (a *Aggregator) Ready() error { return nil }
+
+// Run works until ctx ends, and returns when all streams have ended.
+func (a *Aggregator) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, address := range a.opts.Config.Controllers {
+		p := newParent()
+		g.Go(func() error {
+			uplink.Run(ctx, uplink.Options{
+				Addresses: []string{address},
+				HTTP:      a.opts.HTTP,
+				Log:       a.opts.Log,
+				Serve: func(ctx context.Context, address string, s *uplink.Stream) error {
+					return a.serveParent(ctx, address, p, s)
+				},
+			})
+			return nil
+		})
+	}
+	g.Go(func() error { return a.housekeep(ctx) })
+	g.Go(func() error { return a.sendDetails(ctx) })
+	err := g.Wait()
+	a.mu.Lock()
+	a.ended = true
+	close(a.stop)
+	a.mu.Unlock()
+	a.streams.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// housekeep drops silent hosts and idle cells.
+func (a *Aggregator) housekeep(ctx context.Context) error {
+	tick := time.NewTicker(law.T / 5)
+	defer tick.Stop()
+	for swept := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			a.mu.Lock()
+			a.node.silence(now)
+			if now.Sub(swept) > time.Minute {
+				swept = now
+				a.node.sweep(now)
+			}
+			a.wakeParents()
+			a.mu.Unlock()
+		}
+	}
+}
+
+// wakeParents tells the streams up that sums moved. The caller holds mu.
+func (a *Aggregator) wakeParents() {
+	for p := range a.node.parents {
+		wake(p.wake)
+	}
+}
+
+// wakeHosts tells the streams down that there is something to pass on. The
+// caller holds mu.
+func (a *Aggregator) wakeHosts() {
+	for h := range a.node.hosts {
+		wake(h.wake)
+	}
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it has been told
+	}
+}
+
+// rpcError returns err as a peer may see it.
+func rpcError(code connect.Code, err error) error { return connect.NewError(code, err) }
+
+// install takes a configuration from a controller, or refuses it. It returns an
+// error if the stream must begin anew.
+func (a *Aggregator) install(ctx context.Context, m *grlv1.Configuration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.node
+	held := n.config
+	if m.GetEpoch() < held.Epoch || m.GetEpoch() == held.Epoch && m.GetRevision() < held.Revision {
+		return nil // from a controller that is behind
+	}
+	c, err := wire.ToConfiguration(held, m)
+	if wire.NeedsWhole(err) {
+		return err
+	}
+	if err != nil {
+		if n.refused.revision != m.GetRevision() {
+			a.opts.Log.ErrorContext(ctx, "refused configuration", "revision", m.GetRevision(), "held", held.Revision, "err", err)
+		}
+		n.refused = refusal{m.GetRevision(), err.Error()}
+		return nil
+	}
+	n.refused = refusal{}
+	if c.Revision != held.Revision || c.Epoch != held.Epoch {
+		a.opts.Log.InfoContext(ctx, "installed configuration", "revision", c.Revision, "epoch", c.Epoch, "services", len(c.Services))
+	}
+	n.install(c)
+	a.wakeHosts()
+	return nil
+}

@@ -1,0 +1,193 @@
+package aggregator
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+// host is one client of the zone, for as long as its stream lives.
+type host struct {
+	hello  *grlv1.Hello
+	wake   chan struct{} // something to send; capacity 1
+	child  law.Child
+	ids    []limiter.CellID // number → cell it named
+	before map[limiter.CellID]law.Counts
+
+	sequence uint64 // of its last report
+	heard    time.Time
+	begun    bool // reported on this stream
+	reports  [64]receipt
+	last     *grlv1.Report // for the fleet's view: configuration held and refused
+
+	numbers           wire.Numbers
+	told              map[string]told        // decider → what the host was told last
+	config            *limiter.Configuration // that it was sent
+	bytesIn, bytesOut uint64
+}
+
+// receipt says which count of received reports a report of the host was.
+type receipt struct{ sequence, received uint64 }
+
+// join takes in a host that said hello; before is what its last parent
+// confirmed.
+func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *host {
+	h := &host{
+		hello:  hello,
+		wake:   make(chan struct{}, 1),
+		heard:  now,
+		before: before,
+		told:   make(map[string]told),
+	}
+	if b, ok := n.boots[hello.GetBootId()]; ok {
+		// It was here before: what this node counted of it is exact.
+		h.before = b.counts
+	}
+	for other := range n.hosts {
+		if other.hello.GetBootId() == hello.GetBootId() {
+			n.leave(now, other) // its old stream has not been missed yet
+			h.before = n.boots[hello.GetBootId()].counts
+		}
+	}
+	delete(n.boots, hello.GetBootId())
+	n.hosts[h] = true
+	if n.firstHost.IsZero() {
+		n.firstHost = now
+	}
+	n.epoch = max(n.epoch, hello.GetHighestEpoch())
+	n.roster++
+	return h
+}
+
+// leave forgets a host whose stream closed, but not what it counted.
+func (n *node) leave(now time.Time, h *host) {
+	if !n.hosts[h] {
+		return
+	}
+	n.leaveSum(h)
+	counts := h.before
+	for number, id := range h.ids {
+		_, counts[id] = h.child.Said(uint32(number))
+	}
+	n.boots[h.hello.GetBootId()] = boot{left: now, counts: counts}
+	delete(n.hosts, h)
+	n.roster++
+}
+
+// report takes in a report of a host. It returns an error if the report breaks
+// the protocol, and false if it is older than one taken before.
+func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
+	for _, name := range m.GetNames() {
+		id, err := wire.ToCellID(name)
+		if err != nil {
+			return false, err
+		}
+		i, _ := n.cell(id)
+		h.ids = append(h.ids, id)
+		h.child.Name(i, h.before[id])
+	}
+	if err := wire.CheckReport(m, len(h.ids)); err != nil {
+		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
+	}
+	if m.GetSequence() <= h.sequence || !n.hosts[h] {
+		return false, nil
+	}
+	late := !h.begun || now.Sub(h.heard) > law.HostSilent
+	h.sequence, h.heard, h.begun = m.GetSequence(), now, true
+	n.received++
+	h.reports[h.sequence%uint64(len(h.reports))] = receipt{h.sequence, n.received}
+	n.sum.Return(&h.child)
+	for row, number := range m.GetCell() {
+		i := h.child.Cell(number)
+		if i < 0 {
+			var ok bool
+			if i, ok = n.cell(h.ids[number]); !ok {
+				continue // its configuration is older or newer than ours
+			}
+			h.child.Rename(number, i)
+		}
+		rate, counts := wire.Row(m, row)
+		rate.Hosts = min(rate.Hosts, 1)
+		n.sum.Fold(&h.child, number, rate, counts, late)
+		n.touch(i)
+	}
+	if changed(h.last, m) {
+		n.roster++
+	}
+	h.last = m
+	return true, nil
+}
+
+// changed reports whether a report says something else of the configuration.
+func changed(last, now *grlv1.Report) bool {
+	return last.GetConfigRevision() != now.GetConfigRevision() || last.GetRefusedRevision() != now.GetRefusedRevision()
+}
+
+// contained returns the last report of the host that is among the first
+// received ones; 0: none that is remembered.
+func (h *host) contained(received uint64) uint64 {
+	var sequence uint64
+	for _, r := range h.reports {
+		if r.received != 0 && r.received <= received {
+			sequence = max(sequence, r.sequence)
+		}
+	}
+	return sequence
+}
+
+// told is what a host was told of one decider.
+type told struct {
+	stamp   law.Stamp
+	version uint64 // of the admits
+}
+
+// directives returns what the host has not been told yet.
+func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
+	var out []*grlv1.Directive
+	for name, d := range n.deciders {
+		if !d.live(now) || !d.taken.After(h.told[name].stamp) {
+			continue
+		}
+		m := &grlv1.Directive{
+			Decider:        name,
+			Epoch:          d.taken.Epoch,
+			Sequence:       d.taken.Sequence,
+			Step:           d.taken.Step,
+			ReportSequence: h.contained(d.contains),
+		}
+		n.fill(m, h, h.told[name].version)
+		h.told[name] = told{d.taken, n.version}
+		out = append(out, wire.SplitDirective(m)...)
+	}
+	return out
+}
+
+// fill adds the cells of a directive that moved since a version of the admits.
+func (n *node) fill(m *grlv1.Directive, h *host, since uint64) {
+	if since == n.version || h.config == nil {
+		return
+	}
+	wanted := make(map[string]bool, len(h.config.Services))
+	for i := range h.config.Services {
+		wanted[h.config.Services[i].Name] = true
+	}
+	n.cells.Each(func(i int, id limiter.CellID) {
+		a := &n.admits[i]
+		if a.version <= since || a.decider != m.GetDecider() || !wanted[n.buckets[id.Bucket].Service] {
+			return
+		}
+		m.Cell = append(m.Cell, h.numbers.Number(i, id, &m.Names))
+		m.Admit = append(m.Admit, a.admit)
+		m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(a.offered))
+		m.Hosts = append(m.Hosts, a.hosts)
+	})
+}
+
+// size returns the bytes of a message, for the fleet's view.
+func size(m proto.Message) uint64 { return uint64(proto.Size(m)) }

@@ -1,0 +1,251 @@
+package aggregator
+
+import (
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+const (
+	idleCell  = 10 * time.Minute // a cell that nobody reports is forgotten after
+	keepBoots = 10 * time.Minute // counts of a host that left are remembered for
+)
+
+// node is the aggregator's state: what its hosts said last, their sums, and
+// what the controllers decided. All of it moves only through the methods, each
+// with the time as an argument, under the lock of Aggregator.
+type node struct {
+	zone, region string
+
+	config  *limiter.Configuration
+	buckets map[string]*limiter.Bucket // full name → bucket of config
+
+	cells    law.Cells
+	sum      law.Sum
+	active   []time.Time // by cell: when it was last offered anything
+	admits   []admit     // by cell: what was decided
+	version  uint64      // counts changes of admits
+	deciders map[string]*decider
+
+	parents   map[*parent]bool // streams up that live
+	hosts     map[*host]bool
+	firstHost time.Time
+	received  uint64 // counts reports of hosts
+	boots     map[uint64]boot
+	epoch     uint64 // highest heard
+	roster    uint64 // counts changes of what the fleet's view shows
+	refused   refusal
+}
+
+// refusal is a configuration that the node could not take.
+type refusal struct {
+	revision uint64
+	reason   string
+}
+
+// admit is what a decider said of one cell.
+type admit struct {
+	decider string
+	version uint64 // of node.version when it was said; 0: never
+	admit   float32
+	offered law.MicroRPS
+	hosts   uint32
+}
+
+// decider is one controller, or region, whose directives the node takes.
+type decider struct {
+	taken law.Stamp
+	heard time.Time
+	// contains is the count of host reports that its last sums contained.
+	contains uint64
+}
+
+// boot is what was counted of a host that left, in case it comes back.
+type boot struct {
+	left   time.Time
+	counts map[limiter.CellID]law.Counts
+}
+
+func newNode(zone, region string) *node {
+	return &node{
+		zone:     zone,
+		region:   region,
+		config:   &limiter.Configuration{},
+		deciders: make(map[string]*decider),
+		parents:  make(map[*parent]bool),
+		hosts:    make(map[*host]bool),
+		boots:    make(map[uint64]boot),
+	}
+}
+
+// cell returns the index of a cell, false if the configuration has no such one.
+func (n *node) cell(id limiter.CellID) (int, bool) {
+	b := n.buckets[id.Bucket]
+	if b == nil || !b.HasCell(id, n.zone, n.region) {
+		return -1, false
+	}
+	i := n.cells.Index(id)
+	n.sum.Grow(n.cells.Len())
+	for len(n.admits) < n.cells.Len() {
+		n.admits = append(n.admits, admit{})
+		n.active = append(n.active, time.Time{})
+	}
+	return i, true
+}
+
+// install takes a configuration and forgets the cells it does not have.
+func (n *node) install(c *limiter.Configuration) {
+	n.config = c
+	n.buckets = c.ByName()
+	n.epoch = max(n.epoch, c.Epoch)
+	dead := make(map[int]bool)
+	n.cells.Each(func(i int, id limiter.CellID) {
+		if b := n.buckets[id.Bucket]; b == nil || !b.HasCell(id, n.zone, n.region) {
+			dead[i] = true
+		}
+	})
+	n.forget(dead)
+}
+
+// sweep forgets cells that had no traffic for a while, silent hosts' rates, and
+// old boots.
+func (n *node) sweep(now time.Time) {
+	for id, b := range n.boots {
+		if now.Sub(b.left) > keepBoots {
+			delete(n.boots, id)
+		}
+	}
+	dead := make(map[int]bool)
+	n.cells.Each(func(i int, _ limiter.CellID) {
+		if n.sum.Rate(i).Offered > 0 {
+			n.active[i] = now
+		} else if now.Sub(n.active[i]) > idleCell {
+			dead[i] = true
+		}
+	})
+	n.forget(dead)
+}
+
+func (n *node) forget(dead map[int]bool) {
+	if len(dead) == 0 {
+		return
+	}
+	for h := range n.hosts {
+		h.child.Forget(func(cell int) bool { return dead[cell] })
+	}
+	for i := range dead {
+		n.cells.Forget(i)
+		n.sum.Forget(i)
+		n.admits[i] = admit{}
+		n.active[i] = time.Time{}
+		for h := range n.hosts {
+			h.numbers.Forget(i)
+		}
+		for p := range n.parents {
+			p.forget(i)
+		}
+	}
+}
+
+// touch tells the streams up that a sum may have moved.
+func (n *node) touch(i int) {
+	for p := range n.parents {
+		p.touch(i)
+	}
+}
+
+// silence takes the rates of hosts out of the sum that were not heard lately.
+func (n *node) silence(now time.Time) {
+	for h := range n.hosts {
+		if !h.child.Out() && now.Sub(h.heard) > law.HostSilent {
+			n.leaveSum(h)
+			n.roster++
+		}
+	}
+}
+
+func (n *node) leaveSum(h *host) {
+	n.sum.Leave(&h.child)
+	for number := range h.child.Names() {
+		if i := h.child.Cell(uint32(number)); i >= 0 {
+			n.touch(i)
+		}
+	}
+}
+
+// mayReport reports whether the sums are complete enough to be sent: a new
+// aggregator waits until its hosts had time to find it.
+func (n *node) mayReport(now time.Time) bool {
+	return !n.firstHost.IsZero() && now.Sub(n.firstHost) >= law.Handover
+}
+
+// direct takes a directive of a controller. It returns false, and changes
+// nothing, if a later one was taken from its decider before. A long directive
+// comes in several messages with the same stamp.
+func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
+	d := n.deciders[m.GetDecider()]
+	if d == nil {
+		d = &decider{}
+		n.deciders[m.GetDecider()] = d
+	}
+	stamp := law.Stamp{Epoch: m.GetEpoch(), Sequence: m.GetSequence(), Step: m.GetStep()}
+	if d.taken.After(stamp) {
+		return false
+	}
+	d.taken, d.heard = stamp, now
+	n.epoch = max(n.epoch, stamp.Epoch)
+	if contains, ok := p.contained(m.GetReportSequence()); ok {
+		d.contains = contains
+	}
+	p.confirmed.Confirm(m.GetReportSequence())
+	if len(m.GetCell()) == 0 {
+		return true
+	}
+	n.version++
+	for row, number := range m.GetCell() {
+		i, ok := n.cell(p.ids[number])
+		if !ok {
+			continue // of a configuration that is still on its way
+		}
+		n.admits[i] = admit{
+			decider: m.GetDecider(),
+			version: n.version,
+			admit:   m.GetAdmit()[row],
+			offered: law.MicroRPS(column(m.GetOfferedMicroRps(), row)),
+			hosts:   column(m.GetHosts(), row),
+		}
+		if n.active[i].IsZero() {
+			n.active[i] = now
+		}
+	}
+	return true
+}
+
+// live reports whether a decider was heard lately. Without a controller an
+// aggregator publishes nothing, and its hosts hold, then decay, then open.
+func (d *decider) live(now time.Time) bool { return now.Sub(d.heard) <= 25*law.T/10 }
+
+func column[T any](c []T, i int) T {
+	if i < len(c) {
+		return c[i]
+	}
+	var zero T
+	return zero
+}
+
+// configurationFor returns the configuration message a host lacks, nil if it
+// has all it asked for.
+func (n *node) configurationFor(h *host) *grlv1.Configuration {
+	if n.config.Revision == 0 || h.config != nil && !n.config.Newer(h.config.Epoch, h.config.Revision) {
+		return nil
+	}
+	wanted := wire.Filter(n.config, h.hello)
+	defer func() { h.config = wanted }()
+	if h.config == nil {
+		return wire.FromConfiguration(wanted)
+	}
+	return wire.Change(h.config, wanted)
+}

@@ -1,0 +1,228 @@
+package aggregator
+
+import (
+	"fmt"
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+// parent is the node's side of a stream to one controller.
+type parent struct {
+	wake chan struct{} // something moved; capacity 1
+
+	// Up: what was sent.
+	numbers   wire.Numbers
+	sent      []sent // by cell
+	touched   []bool // by cell: in dirty
+	dirty     []int  // cells whose sum may have moved since the last report
+	sequence  uint64
+	reports   [64]receipt // report → count of host reports it contains
+	roster    uint64      // version of the roster sent
+	rosterAt  time.Time
+	confirmed wire.Confirmed
+	details   []*grlv1.Detail // to be sent
+
+	// Down: what was received.
+	ids []limiter.CellID // number → cell the controller named
+
+	bytesOut uint64
+}
+
+// sent is what a parent was told of a cell last.
+type sent struct {
+	rate   law.Rate
+	counts law.Counts
+}
+
+func newParent() *parent { return &parent{wake: make(chan struct{}, 1)} }
+
+// reopen begins a new stream, with new numbers and sequences.
+func (p *parent) reopen() {
+	p.confirmed.Reopen()
+	*p = parent{wake: p.wake, confirmed: p.confirmed}
+}
+
+// rosterEvery is how often the fleet's view is sent if nothing in it changed.
+const rosterEvery = 10 * time.Second
+
+// contained returns the count of host reports that a report to this parent
+// contained, false if it is not remembered.
+func (p *parent) contained(sequence uint64) (uint64, bool) {
+	r := p.reports[sequence%uint64(len(p.reports))]
+	return r.received, sequence != 0 && r.sequence == sequence
+}
+
+// named takes in the cells a directive names, and checks its columns.
+func (p *parent) named(m *grlv1.Directive) error {
+	for _, name := range m.GetNames() {
+		id, err := wire.ToCellID(name)
+		if err != nil {
+			return err
+		}
+		p.ids = append(p.ids, id)
+	}
+	if err := wire.CheckDirective(m, len(p.ids)); err != nil {
+		return err
+	}
+	if len(m.GetAdmit()) != len(m.GetCell()) {
+		return fmt.Errorf("directive with %d cells and %d admits", len(m.GetCell()), len(m.GetAdmit()))
+	}
+	return nil
+}
+
+// touch marks a cell whose sum may have moved.
+func (p *parent) touch(i int) {
+	if len(p.touched) <= i {
+		p.touched = append(p.touched, make([]bool, i+1-len(p.touched))...)
+	}
+	if !p.touched[i] {
+		p.touched[i] = true
+		p.dirty = append(p.dirty, i)
+	}
+}
+
+// look returns the cells touched since the last look.
+func (p *parent) look() []int {
+	dirty := p.dirty
+	for _, i := range dirty {
+		p.touched[i] = false
+	}
+	p.dirty = p.dirty[:0]
+	return dirty
+}
+
+// jumps returns a report of the cells whose rate moved past the band since the
+// parent heard of them, nil if none did.
+func (n *node) jumps(p *parent) *grlv1.Report {
+	var m *grlv1.Report
+	for _, i := range p.look() {
+		rate := n.sum.Rate(i)
+		if law.RateMoved(rate.Offered.RPS(), p.last(i).rate.Offered.RPS()) != law.Jumps {
+			continue
+		}
+		if m == nil {
+			m = &grlv1.Report{}
+		}
+		if len(m.Cell) < wire.MaxCells { // the rest goes with the next full one
+			n.carry(p, m, i)
+		}
+	}
+	if m == nil {
+		return nil
+	}
+	return n.seal(p, m)
+}
+
+// full returns reports of all that differs from what the parent heard; at least
+// one, since a report renews all.
+func (n *node) full(now time.Time, p *parent) []*grlv1.Report {
+	p.look()
+	var out []*grlv1.Report
+	m := &grlv1.Report{}
+	n.cells.Each(func(i int, _ limiter.CellID) {
+		rate, before := n.sum.Rate(i), p.last(i)
+		moved := law.RateMoved(rate.Offered.RPS(), before.rate.Offered.RPS()) != law.Still
+		if !moved && rate.Hosts == before.rate.Hosts && n.sum.Counts(i) == before.counts {
+			return
+		}
+		if len(m.Cell) == wire.MaxCells {
+			out = append(out, n.seal(p, m))
+			m = &grlv1.Report{}
+		}
+		n.carry(p, m, i)
+	})
+	if p.roster != n.roster || now.Sub(p.rosterAt) >= rosterEvery {
+		m.Nodes = n.nodes(now)
+		p.roster, p.rosterAt = n.roster, now
+	}
+	return append(out, n.seal(p, m))
+}
+
+func (n *node) carry(p *parent, m *grlv1.Report, i int) {
+	rate, counts := n.sum.Rate(i), n.sum.Counts(i)
+	wire.AppendRow(m, p.numbers.Number(i, n.cells.ID(i), &m.Names), rate, counts)
+	*p.at(i) = sent{rate, counts}
+}
+
+// seal gives a report its sequence and says which directives were taken.
+func (n *node) seal(p *parent, m *grlv1.Report) *grlv1.Report {
+	wire.Trim(m)
+	p.sequence++
+	p.reports[p.sequence%uint64(len(p.reports))] = receipt{p.sequence, n.received}
+	m.Sequence = p.sequence
+	m.ConfigEpoch, m.ConfigRevision = n.config.Epoch, n.config.Revision
+	m.RefusedRevision, m.RefusedReason = n.refused.revision, n.refused.reason
+	for name, d := range n.deciders {
+		m.Taken = append(m.Taken, &grlv1.Taken{
+			Decider:  name,
+			Epoch:    d.taken.Epoch,
+			Sequence: d.taken.Sequence,
+			Step:     d.taken.Step,
+		})
+	}
+	p.confirmed.Sent(m)
+	p.bytesOut += size(m)
+	return m
+}
+
+func (p *parent) at(i int) *sent {
+	for len(p.sent) <= i {
+		p.sent = append(p.sent, sent{})
+	}
+	return &p.sent[i]
+}
+
+func (p *parent) last(i int) sent {
+	if i < len(p.sent) {
+		return p.sent[i]
+	}
+	return sent{}
+}
+
+// forget frees the index of a dead cell on this stream.
+func (p *parent) forget(i int) {
+	p.numbers.Forget(i)
+	if i < len(p.sent) {
+		p.sent[i] = sent{}
+	}
+}
+
+// nodes returns the hosts for the fleet's view.
+func (n *node) nodes(now time.Time) []*grlv1.Node {
+	out := make([]*grlv1.Node, 0, len(n.hosts))
+	for h := range n.hosts {
+		out = append(out, &grlv1.Node{
+			Role:            grlv1.Role_ROLE_CLIENT,
+			Name:            h.hello.GetNode(),
+			Zone:            n.zone,
+			Region:          n.region,
+			Version:         h.hello.GetVersion(),
+			ConfigRevision:  h.last.GetConfigRevision(),
+			RefusedRevision: h.last.GetRefusedRevision(),
+			RefusedReason:   h.last.GetRefusedReason(),
+			ReportAgeMs:     uint32(now.Sub(h.heard).Milliseconds()),
+			BytesReceived:   h.bytesIn,
+			BytesSent:       h.bytesOut,
+		})
+	}
+	return out
+}
+
+// hello returns what the node says of itself on a new stream to a controller.
+func (n *node) hello(p *parent, name, version string, bootID uint64) *grlv1.Hello {
+	return &grlv1.Hello{
+		Role:         grlv1.Role_ROLE_AGGREGATOR,
+		Node:         name,
+		Zone:         n.zone,
+		Region:       n.region,
+		BootId:       bootID,
+		Version:      version,
+		AllServices:  true,
+		HighestEpoch: n.epoch,
+		Confirmed:    p.confirmed.Message(false),
+	}
+}

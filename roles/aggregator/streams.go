@@ -1,0 +1,250 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
+	"grl/proto/wire"
+)
+
+var errStopped = errors.New("aggregator stops")
+
+// Join serves the stream of one client.
+func (a *Aggregator) Join(ctx context.Context, s *connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]) error {
+	first, err := s.Receive()
+	if err != nil {
+		return err
+	}
+	hello := first.GetHello()
+	if err := a.checkHello(hello); err != nil {
+		return rpcError(connect.CodeFailedPrecondition, err)
+	}
+	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
+	if err != nil {
+		return rpcError(connect.CodeInvalidArgument, err)
+	}
+	a.mu.Lock()
+	if a.ended {
+		a.mu.Unlock()
+		return rpcError(connect.CodeUnavailable, errStopped)
+	}
+	a.streams.Add(1)
+	defer a.streams.Done()
+	h := a.node.join(time.Now(), hello, before)
+	a.mu.Unlock()
+	a.opts.Log.DebugContext(ctx, "host joined", "node", hello.GetNode())
+	defer func() {
+		a.mu.Lock()
+		a.node.leave(time.Now(), h)
+		a.wakeParents()
+		a.mu.Unlock()
+		a.opts.Log.DebugContext(ctx, "host left", "node", hello.GetNode())
+	}()
+	return a.serveHost(ctx, h, s)
+}
+
+func (a *Aggregator) checkHello(m *grlv1.Hello) error {
+	switch {
+	case m == nil:
+		return errors.New("the first message is no hello")
+	case m.GetRole() != grlv1.Role_ROLE_CLIENT:
+		return fmt.Errorf("hello of a %v at an aggregator, which takes clients", m.GetRole())
+	case m.GetZone() != a.opts.Config.Zone:
+		return fmt.Errorf("client of zone %q at the aggregator of zone %q", m.GetZone(), a.opts.Config.Zone)
+	case m.GetRegion() != a.opts.Config.Region:
+		return fmt.Errorf("client of region %q at an aggregator of region %q", m.GetRegion(), a.opts.Config.Region)
+	case m.GetAllServices():
+		return errors.New("a client names the services it wants")
+	}
+	return nil
+}
+
+// serveHost passes messages both ways until the stream fails or Run ends.
+func (a *Aggregator) serveHost(ctx context.Context, h *host, s *connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]) error {
+	received := make(chan error, 1)
+	go func() {
+		for {
+			m, err := s.Receive()
+			if err == nil {
+				err = a.takeFromHost(ctx, h, m)
+			}
+			if err != nil {
+				received <- err
+				return
+			}
+		}
+	}()
+	wake(h.wake) // what there is already
+	for {
+		select {
+		case <-a.stop:
+			return rpcError(connect.CodeUnavailable, errStopped)
+		case err := <-received:
+			return err
+		case <-h.wake:
+			for _, m := range a.forHost(h) {
+				if err := s.Send(m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// takeFromHost takes in one message of a host.
+func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinRequest) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h.bytesIn += size(m)
+	switch {
+	case m.GetReport() != nil:
+		began := time.Now()
+		fresh, err := a.node.report(began, h, m.GetReport())
+		switch {
+		case err != nil:
+			a.metrics.reports.WithLabelValues("malformed").Inc()
+			a.opts.Log.WarnContext(ctx, "refused report", "node", h.hello.GetNode(), "err", err)
+			return rpcError(connect.CodeInvalidArgument, err)
+		case !fresh:
+			a.metrics.reports.WithLabelValues("stale").Inc()
+			return nil
+		}
+		a.metrics.reports.WithLabelValues("folded").Inc()
+		a.metrics.fold.Observe(time.Since(began).Seconds())
+		a.wakeParents()
+	case m.GetDetail() != nil:
+		a.details.add(m.GetDetail())
+	}
+	return nil
+}
+
+// forHost returns the messages that a host lacks.
+func (a *Aggregator) forHost(h *host) []*grlv1.JoinResponse {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []*grlv1.JoinResponse
+	if c := a.node.configurationFor(h); c != nil {
+		out = append(out, &grlv1.JoinResponse{Message: &grlv1.JoinResponse_Configuration{Configuration: c}})
+	}
+	for _, d := range a.node.directives(time.Now(), h) {
+		out = append(out, &grlv1.JoinResponse{Message: &grlv1.JoinResponse_Directive{Directive: d}})
+	}
+	for _, m := range out {
+		h.bytesOut += size(m)
+	}
+	return out
+}
+
+// serveParent runs one stream to a controller.
+func (a *Aggregator) serveParent(ctx context.Context, address string, p *parent, s *uplink.Stream) error {
+	a.mu.Lock()
+	p.reopen()
+	hello := a.node.hello(p, a.name, a.opts.Version, a.bootID)
+	a.node.parents[p] = true
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.node.parents, p)
+		a.mu.Unlock()
+	}()
+	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: hello}}); err != nil {
+		return uplink.Cause(s, err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		for {
+			m, err := s.Receive()
+			if err != nil {
+				return err
+			}
+			if err := a.takeFromParent(ctx, p, m); err != nil {
+				return err
+			}
+		}
+	})
+	g.Go(func() error { return a.report(ctx, p, s) })
+	a.opts.Log.InfoContext(ctx, "joined controller", "address", address)
+	return g.Wait()
+}
+
+// takeFromParent takes in one message of a controller.
+func (a *Aggregator) takeFromParent(ctx context.Context, p *parent, m *grlv1.JoinResponse) error {
+	if c := m.GetConfiguration(); c != nil {
+		return a.install(ctx, c)
+	}
+	d := m.GetDirective()
+	if d == nil {
+		return nil // of a later version
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := p.named(d); err != nil {
+		return fmt.Errorf("directive %d.%d: %w", d.GetEpoch(), d.GetSequence(), err)
+	}
+	if a.node.direct(time.Now(), p, d) {
+		a.metrics.directives.WithLabelValues("taken").Inc()
+		a.wakeHosts()
+	} else {
+		a.metrics.directives.WithLabelValues("stale").Inc()
+	}
+	return nil
+}
+
+// report sends what moved: at once what jumped, at each T the rest.
+func (a *Aggregator) report(ctx context.Context, p *parent, s *uplink.Stream) error {
+	tick := time.NewTicker(law.T)
+	defer tick.Stop()
+	for {
+		full := false
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			full = true
+		case <-p.wake:
+			select { // more of the same surge is under way
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(law.Coalesce):
+			}
+		}
+		for _, m := range a.forParent(p, full) {
+			if err := s.Send(m); err != nil {
+				return uplink.Cause(s, err)
+			}
+		}
+	}
+}
+
+// forParent returns the messages a controller lacks.
+func (a *Aggregator) forParent(p *parent, full bool) []*grlv1.JoinRequest {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if !a.node.mayReport(now) {
+		return nil
+	}
+	var reports []*grlv1.Report
+	if full || p.sequence == 0 {
+		reports = a.node.full(now, p)
+	} else if m := a.node.jumps(p); m != nil {
+		reports = append(reports, m)
+	}
+	var out []*grlv1.JoinRequest
+	for _, m := range reports {
+		out = append(out, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Report{Report: m}})
+	}
+	for _, m := range p.details {
+		out = append(out, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Detail{Detail: m}})
+	}
+	p.details = nil
+	return out
+}

@@ -1,0 +1,217 @@
+// Package client is the node beside a workload: it measures what a limiter
+// counts, reports it to an aggregator of its zone, and writes what comes back,
+// configuration and drop ratios, into the limiter. The limiter decides alone;
+// nothing here is on the path of a request.
+package client
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
+	"grl/proto/wire"
+)
+
+// Options says how a client runs.
+type Options struct {
+	Config Config
+	// Limiter is fed and read by this client alone.
+	Limiter *limiter.Limiter
+	Log     *slog.Logger
+	Version string
+	// Registry takes the client's metrics.
+	Registry prometheus.Registerer
+	// HTTP dials the aggregators; nil means uplink.HTTPClient().
+	HTTP *http.Client
+	// Node names the client in its zone; "" means host name and process number.
+	Node string
+}
+
+// Client is one client. Create it with New, call Run.
+type Client struct {
+	opts   Options
+	name   string
+	bootID uint64
+
+	mu    sync.Mutex // guards all below
+	state state
+}
+
+// New returns a client that does nothing until Run.
+func New(o Options) (*Client, error) {
+	if err := o.Config.Validate(); err != nil {
+		return nil, err
+	}
+	if o.HTTP == nil {
+		o.HTTP = uplink.HTTPClient()
+	}
+	name := o.Node
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, err
+		}
+		name = host + "/" + strconv.Itoa(os.Getpid())
+	}
+	c := &Client{opts: o, name: name, bootID: rand.Uint64()}
+	c.state = newState(o.Limiter, o.Config)
+	registerMetrics(o.Registry, c)
+	return c, nil
+}
+
+// Ready returns nil: a client decides, and admits, without a control plane.
+func (c *Client) Ready() error { return nil }
+
+// Run works until ctx ends.
+func (c *Client) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		uplink.Run(ctx, uplink.Options{
+			Addresses: c.opts.Config.Aggregators,
+			HTTP:      c.opts.HTTP,
+			Log:       c.opts.Log,
+			Serve:     c.serve,
+		})
+		return nil
+	})
+	g.Go(func() error { return c.tick(ctx) })
+	return g.Wait()
+}
+
+// tick turns the timer: estimates from counts, ratios from directives and age.
+func (c *Client) tick(ctx context.Context) error {
+	t := time.NewTicker(law.Delta)
+	defer t.Stop()
+	last := time.Now()
+	for swept := last; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-t.C:
+			c.mu.Lock()
+			c.state.measure(now, now.Sub(last))
+			c.state.apply(now)
+			if now.Sub(swept) > time.Minute {
+				swept = now
+				c.state.sweep()
+			}
+			c.mu.Unlock()
+			last = now
+		}
+	}
+}
+
+// hello returns what the client says of itself on a new stream.
+func (c *Client) hello() *grlv1.Hello {
+	m := &grlv1.Hello{
+		Role:         grlv1.Role_ROLE_CLIENT,
+		Node:         c.name,
+		Zone:         c.opts.Config.Zone,
+		Region:       c.opts.Config.Region,
+		BootId:       c.bootID,
+		Version:      c.opts.Version,
+		HighestEpoch: c.state.epoch,
+		Confirmed:    c.state.confirmed.Message(true),
+	}
+	if c.opts.Config.Service != "" {
+		m.Services = []string{c.opts.Config.Service}
+	}
+	if c.opts.Config.Caller != "" {
+		m.Callers = []string{c.opts.Config.Caller}
+	}
+	return m
+}
+
+// serve runs one stream to an aggregator.
+func (c *Client) serve(ctx context.Context, address string, s *uplink.Stream) error {
+	c.mu.Lock()
+	c.state.reopen()
+	hello := c.hello()
+	c.mu.Unlock()
+	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: hello}}); err != nil {
+		return uplink.Cause(s, err)
+	}
+	c.opts.Log.InfoContext(ctx, "joined aggregator", "address", address)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		for {
+			m, err := s.Receive()
+			if err != nil {
+				return err
+			}
+			if err := c.take(ctx, m); err != nil {
+				return err
+			}
+		}
+	})
+	g.Go(func() error { return c.report(ctx, s) })
+	return g.Wait()
+}
+
+// take takes in one message of an aggregator.
+func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	switch {
+	case m.GetConfiguration() != nil:
+		revision := m.GetConfiguration().GetRevision()
+		installed, err := c.state.install(m.GetConfiguration())
+		switch {
+		case installed:
+			c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision, "services", len(c.state.config.Services))
+			c.state.apply(now)
+		case err != nil && wire.NeedsWhole(err):
+			return err // a new stream begins with a whole one
+		case err != nil:
+			c.opts.Log.ErrorContext(ctx, "refused configuration", "revision", revision, "held", c.state.config.Revision, "err", err)
+		}
+	case m.GetDirective() != nil:
+		if err := c.state.direct(now, m.GetDirective()); err != nil {
+			return err
+		}
+		c.state.apply(now)
+	}
+	return nil
+}
+
+// report sends a report at each T, and every ten seconds who sent.
+func (c *Client) report(ctx context.Context, s *uplink.Stream) error {
+	tick, detail := time.NewTicker(law.T), time.NewTicker(detailEvery)
+	defer tick.Stop()
+	defer detail.Stop()
+	for {
+		var messages []*grlv1.JoinRequest
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			c.mu.Lock()
+			for _, m := range c.state.reports() {
+				messages = append(messages, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Report{Report: m}})
+			}
+			c.mu.Unlock()
+		case <-detail.C:
+			if m := fromDetail(c.opts.Limiter.Detail()); m != nil {
+				messages = append(messages, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Detail{Detail: m}})
+			}
+		}
+		for _, m := range messages {
+			if err := s.Send(m); err != nil {
+				return uplink.Cause(s, err)
+			}
+		}
+	}
+}

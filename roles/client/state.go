@@ -1,0 +1,278 @@
+package client
+
+import (
+	"fmt"
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+// state is what the client knows: the estimate of each cell, and what was
+// decided of it. It moves only through its methods, each with the time as an
+// argument, under the lock of Client.
+type state struct {
+	limiter     *limiter.Limiter
+	hold, decay time.Duration
+
+	zone    string
+	region  string
+	config  *limiter.Configuration
+	buckets map[string]*limiter.Bucket // full name → bucket of config
+	refused refusal
+	epoch   uint64 // highest heard
+
+	table    law.Cells
+	cells    []cell // by index of table
+	deciders map[string]*decider
+	totals   totals
+
+	// Of the stream.
+	numbers   wire.Numbers
+	names     []limiter.CellID // number → cell the aggregator named
+	sequence  uint64
+	confirmed wire.Confirmed
+}
+
+// refusal is a configuration that the client could not take.
+type refusal struct {
+	revision uint64
+	reason   string
+}
+
+// decider is one controller, or region, whose directives the client takes.
+type decider struct {
+	taken law.Stamp
+	heard time.Time // its directives' age counts from here
+}
+
+// cell is one cell of the limiter.
+type cell struct {
+	estimate law.Estimate
+	rate     float64        // estimated, requests per second
+	counts   limiter.Counts // found by the last measure
+	sent     sent
+	decider  *decider // nil: nothing decided yet
+	admit    float64
+}
+
+// sent is what the aggregator heard of a cell last on this stream.
+type sent struct {
+	rate   float64
+	counts limiter.Counts
+}
+
+func newState(l *limiter.Limiter, c Config) state {
+	return state{
+		limiter:  l,
+		hold:     c.Hold,
+		decay:    c.Decay,
+		zone:     c.Zone,
+		region:   c.Region,
+		config:   &limiter.Configuration{},
+		deciders: make(map[string]*decider),
+		totals:   newTotals(),
+	}
+}
+
+// cell returns the index of a cell.
+func (s *state) cell(id limiter.CellID) int {
+	i := s.table.Index(id)
+	for len(s.cells) <= i {
+		s.cells = append(s.cells, cell{})
+	}
+	return i
+}
+
+// measure estimates the rate of each cell from what was counted since the last
+// call, elapsed ago.
+func (s *state) measure(now time.Time, elapsed time.Duration) {
+	if elapsed <= 0 {
+		return
+	}
+	s.limiter.Collect(now)
+	for c := range s.limiter.Cells() {
+		at := &s.cells[s.cell(c.ID())]
+		counts := c.Counts()
+		if counts.Offered < at.counts.Offered {
+			at.counts = limiter.Counts{} // the limiter forgot the cell and began anew
+		}
+		more := limiter.Counts{
+			Offered:       counts.Offered - at.counts.Offered,
+			Dropped:       counts.Dropped - at.counts.Dropped,
+			ShadowDropped: counts.ShadowDropped - at.counts.ShadowDropped,
+		}
+		at.counts = counts
+		if more.Offered > 0 || at.rate > 0 {
+			at.rate = at.estimate.Step(float64(more.Offered), elapsed)
+		}
+		if more != (limiter.Counts{}) {
+			s.totals.add(c.Bucket(), c.ID(), more)
+		}
+	}
+}
+
+// apply writes the ratio of each cell into the limiter: that of its directive,
+// less what its age takes off.
+func (s *state) apply(now time.Time) {
+	for c := range s.limiter.Cells() {
+		i, ok := s.table.Find(c.ID())
+		if !ok || s.cells[i].decider == nil {
+			continue // no directive ever: open
+		}
+		age := now.Sub(s.cells[i].decider.heard)
+		if age >= s.hold+s.decay {
+			c.SetOpen()
+			continue
+		}
+		c.SetRatio(law.Ratio(s.cells[i].admit) * law.Fading(age, s.hold, s.decay))
+	}
+}
+
+// install takes a configuration. It reports whether it did; not taking an older
+// one is no error.
+func (s *state) install(m *grlv1.Configuration) (bool, error) {
+	if m.GetEpoch() < s.config.Epoch || m.GetEpoch() == s.config.Epoch && m.GetRevision() < s.config.Revision {
+		return false, nil // from an aggregator that is behind
+	}
+	c, err := wire.ToConfiguration(s.config, m)
+	if err == nil {
+		err = s.limiter.Install(*c)
+	}
+	if err != nil {
+		s.refused = refusal{m.GetRevision(), err.Error()}
+		return false, err
+	}
+	s.config, s.buckets, s.refused = c, c.ByName(), refusal{}
+	s.epoch = max(s.epoch, c.Epoch)
+	s.forget()
+	return true, nil
+}
+
+// forget drops the cells that the configuration no longer has.
+func (s *state) forget() {
+	s.drop(func(id limiter.CellID, _ *cell) bool { return !s.known(id) })
+	s.confirmed.Forget(func(id limiter.CellID) bool { return !s.known(id) })
+}
+
+// sweep drops the cells that the limiter has forgotten and of which nothing is
+// decided but to admit.
+func (s *state) sweep() {
+	live := make(map[limiter.CellID]bool)
+	for c := range s.limiter.Cells() {
+		live[c.ID()] = true
+	}
+	s.drop(func(id limiter.CellID, at *cell) bool {
+		return !live[id] && at.rate == 0 && (at.decider == nil || at.admit >= 1)
+	})
+}
+
+func (s *state) drop(dead func(limiter.CellID, *cell) bool) {
+	s.table.Each(func(i int, id limiter.CellID) {
+		if dead(id, &s.cells[i]) {
+			s.table.Forget(i)
+			s.numbers.Forget(i)
+			s.cells[i] = cell{}
+		}
+	})
+}
+
+// known reports whether the configuration has the cell.
+func (s *state) known(id limiter.CellID) bool {
+	b := s.buckets[id.Bucket]
+	return b != nil && b.HasCell(id, s.zone, s.region)
+}
+
+// direct takes a directive. It returns an error if the directive breaks the
+// protocol; one older than the last of its decider changes nothing.
+func (s *state) direct(now time.Time, m *grlv1.Directive) error {
+	for _, name := range m.GetNames() {
+		id, err := wire.ToCellID(name)
+		if err != nil {
+			return err
+		}
+		s.names = append(s.names, id)
+	}
+	if err := wire.CheckDirective(m, len(s.names)); err != nil {
+		return fmt.Errorf("directive %d.%d: %w", m.GetEpoch(), m.GetSequence(), err)
+	}
+	d := s.deciders[m.GetDecider()]
+	if d == nil {
+		d = &decider{}
+		s.deciders[m.GetDecider()] = d
+	}
+	stamp := law.Stamp{Epoch: m.GetEpoch(), Sequence: m.GetSequence(), Step: m.GetStep()}
+	if d.taken.After(stamp) {
+		return nil
+	}
+	d.taken, d.heard = stamp, now
+	s.epoch = max(s.epoch, stamp.Epoch)
+	s.confirmed.Confirm(m.GetReportSequence())
+	for row, number := range m.GetCell() {
+		id := s.names[number]
+		if !s.known(id) {
+			continue // of a bucket this client does not have
+		}
+		at := &s.cells[s.cell(id)]
+		at.decider, at.admit = d, float64(m.GetAdmit()[row])
+	}
+	return nil
+}
+
+// reopen begins a new stream, with new numbers and sequences.
+func (s *state) reopen() {
+	s.numbers, s.names, s.sequence = wire.Numbers{}, nil, 0
+	s.confirmed.Reopen()
+	for i := range s.cells {
+		s.cells[i].sent = sent{}
+	}
+}
+
+// reports returns reports of all cells whose rate or counts moved; at least
+// one, since a report renews all.
+func (s *state) reports() []*grlv1.Report {
+	var out []*grlv1.Report
+	m := &grlv1.Report{}
+	s.table.Each(func(i int, id limiter.CellID) {
+		at := &s.cells[i]
+		if at.counts == at.sent.counts && law.RateMoved(at.rate, at.sent.rate) == law.Still {
+			return
+		}
+		if len(m.Cell) == wire.MaxCells {
+			out = append(out, s.seal(m))
+			m = &grlv1.Report{}
+		}
+		at.sent = sent{at.rate, at.counts}
+		rate := law.Rate{Offered: law.Micro(at.rate)}
+		if rate.Offered > 0 {
+			rate.Hosts = 1
+		}
+		wire.AppendRow(m, s.numbers.Number(i, id, &m.Names), rate, law.Counts{
+			Offered:       at.counts.Offered,
+			Dropped:       at.counts.Dropped,
+			ShadowDropped: at.counts.ShadowDropped,
+		})
+	})
+	return append(out, s.seal(m))
+}
+
+// seal gives a report its sequence and says what was taken.
+func (s *state) seal(m *grlv1.Report) *grlv1.Report {
+	wire.Trim(m)
+	s.sequence++
+	m.Sequence = s.sequence
+	m.ConfigEpoch, m.ConfigRevision = s.config.Epoch, s.config.Revision
+	m.RefusedRevision, m.RefusedReason = s.refused.revision, s.refused.reason
+	for name, d := range s.deciders {
+		m.Taken = append(m.Taken, &grlv1.Taken{
+			Decider:  name,
+			Epoch:    d.taken.Epoch,
+			Sequence: d.taken.Sequence,
+			Step:     d.taken.Step,
+		})
+	}
+	s.confirmed.Sent(m)
+	return m
+}

@@ -1,0 +1,219 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+// child is one aggregator, for as long as its stream lives, and then for as
+// long as its last sums count.
+type child struct {
+	hello  *grlv1.Hello
+	zone   *zone
+	wake   chan struct{} // something to send; capacity 1
+	sums   law.Child
+	ids    []limiter.CellID // number → cell it named
+	before map[limiter.CellID]law.Counts
+
+	sequence  uint64 // of its last report; 0: none yet
+	contained uint64 // of the last report that the last directive contains
+	heard     time.Time
+	counted   []time.Time // by number: when its counts were last folded
+	at        []uint32    // by cell: the number of the child's for it, plus 1
+	lost      time.Time   // its stream closed
+	last      *grlv1.Report
+	nodes     []*grlv1.Node // its hosts
+	nodesAt   time.Time
+
+	numbers           wire.Numbers
+	told              uint64 // sequence of the last directive it was told
+	version           uint64 // of the cells it was told
+	config            *limiter.Configuration
+	bytesIn, bytesOut uint64
+}
+
+// join takes in an aggregator that said hello; before is what its last
+// controller confirmed.
+func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *child {
+	z := n.zones[hello.GetZone()]
+	if z == nil {
+		z = &zone{name: hello.GetZone(), region: hello.GetRegion()}
+		z.sum.Grow(n.cells.Len())
+		n.zones[z.name] = z
+	}
+	for other := range n.children {
+		if other.hello.GetBootId() == hello.GetBootId() {
+			n.leave(now, other) // its old stream has not been missed yet
+		}
+	}
+	if b, ok := n.boots[hello.GetBootId()]; ok {
+		before = b.counts // what this controller counted of it is exact
+		delete(n.boots, hello.GetBootId())
+	}
+	c := &child{
+		hello:  hello,
+		zone:   z,
+		wake:   make(chan struct{}, 1),
+		before: before,
+		heard:  now,
+	}
+	n.children[c] = true
+	return c
+}
+
+// leave takes in that the stream of an aggregator closed.
+func (n *node) leave(now time.Time, c *child) {
+	if !n.children[c] {
+		return
+	}
+	delete(n.children, c)
+	counts := c.before
+	for number, id := range c.ids {
+		_, counts[id] = c.sums.Said(uint32(number))
+	}
+	n.boots[c.hello.GetBootId()] = boot{left: now, counts: counts}
+	if c.sequence == 0 {
+		return // it had not sent sums
+	}
+	c.lost = now
+	c.zone.live--
+	if c.zone.live > 0 {
+		n.lose(now, c)
+		return
+	}
+	// The last of its zone: the zone goes on counting with what it said last.
+	c.zone.kept = append(c.zone.kept, c)
+}
+
+// lose takes an aggregator out of the sums whose hosts go to another one.
+func (n *node) lose(now time.Time, c *child) {
+	c.zone.sum.Lose(now, &c.sums)
+	for number := range c.sums.Names() {
+		if i := c.sums.Cell(uint32(number)); i >= 0 {
+			n.touch(i)
+		}
+	}
+}
+
+// report takes in a report of an aggregator. It returns an error if the report
+// breaks the protocol, and false if it is older than one taken before.
+func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
+	for _, name := range m.GetNames() {
+		id, err := wire.ToCellID(name)
+		if err != nil {
+			return false, err
+		}
+		i, _ := n.cell(id, c.zone.name, c.zone.region)
+		c.ids = append(c.ids, id)
+		c.sums.Name(i, c.before[id])
+		c.counted = append(c.counted, time.Time{})
+		c.bind(i, uint32(len(c.ids)-1))
+	}
+	if err := wire.CheckReport(m, len(c.ids)); err != nil {
+		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), c.hello.GetNode(), err)
+	}
+	if m.GetSequence() <= c.sequence || !n.children[c] {
+		return false, nil
+	}
+	if c.sequence == 0 {
+		n.begin(now, c)
+	}
+	c.sequence, c.heard, c.last = m.GetSequence(), now, m
+	if m.GetNodes() != nil {
+		c.nodes, c.nodesAt = m.GetNodes(), now
+	}
+	for row, number := range m.GetCell() {
+		i := c.sums.Cell(number)
+		if i < 0 {
+			var ok bool
+			if i, ok = n.cell(c.ids[number], c.zone.name, c.zone.region); !ok {
+				continue // its configuration is older or newer than ours
+			}
+			c.sums.Rename(number, i)
+			c.bind(i, number)
+		}
+		rate, counts := wire.Row(m, row)
+		since := now.Sub(c.counted[number])
+		c.counted[number] = now
+		more := c.zone.sum.Fold(&c.sums, number, rate, counts, since > law.HostSilent)
+		n.recorder.add(c.ids[number], c.zone.name, now, since, more)
+		n.touch(i)
+	}
+	return true, nil
+}
+
+// bind remembers under which number the child reports a cell.
+func (c *child) bind(cell int, number uint32) {
+	if cell < 0 {
+		return
+	}
+	for len(c.at) <= cell {
+		c.at = append(c.at, 0)
+	}
+	c.at[cell] = number + 1
+}
+
+// begin takes in that an aggregator sends sums: its zone is there, and if the
+// last sums of lost ones still counted, its hosts are coming over.
+func (n *node) begin(now time.Time, c *child) {
+	c.zone.live++
+	delete(n.missing, c.zone.name)
+	for _, lost := range c.zone.kept {
+		n.lose(now, lost)
+	}
+	c.zone.kept = nil
+}
+
+// share returns the child's part of what a cell is offered, in [0, 1].
+func (c *child) share(cell int, total law.Rate) float32 {
+	if total.Offered == 0 || cell >= len(c.at) || c.at[cell] == 0 {
+		return 0
+	}
+	number := c.at[cell] - 1
+	if c.sums.Cell(number) != cell {
+		return 0 // the index went to another cell
+	}
+	own, _ := c.sums.Said(number)
+	return float32(min(1, float64(own.Offered)/float64(total.Offered)))
+}
+
+// configurationFor returns the configuration message a child lacks, nil if it
+// has all it asked for.
+func (n *node) configurationFor(c *child) *grlv1.Configuration {
+	if n.config.Revision == 0 || c.config != nil && !n.config.Newer(c.config.Epoch, c.config.Revision) {
+		return nil
+	}
+	wanted := wire.Filter(n.config, c.hello)
+	defer func() { c.config = wanted }()
+	var m *grlv1.Configuration
+	if c.config == nil {
+		m = wire.FromConfiguration(wanted)
+	} else {
+		m = wire.Change(c.config, wanted)
+	}
+	m.Zones = n.sizes()
+	return m
+}
+
+// sizes returns how many aggregators each zone has.
+func (n *node) sizes() []*grlv1.ZoneSize {
+	count := make(map[*zone]uint32)
+	for c := range n.children {
+		count[c.zone]++
+	}
+	var out []*grlv1.ZoneSize
+	for z, aggregators := range count {
+		out = append(out, &grlv1.ZoneSize{Zone: z.name, Region: z.region, Aggregators: aggregators})
+	}
+	return out
+}
+
+// size returns the bytes of a message, for the fleet's view.
+func size(m proto.Message) uint64 { return uint64(proto.Size(m)) }

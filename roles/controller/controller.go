@@ -1,0 +1,234 @@
+// Package controller is the node at the top of the tree: it sums what the zones
+// offer, decides the ratio of each cell, versions directives, holds the
+// configuration, records history, and serves the API and the dashboard.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	"grl/proto/grl/v1/grlv1connect"
+	"grl/proto/wire"
+	"grl/store"
+	"grl/web"
+)
+
+// Options says how a controller runs.
+type Options struct {
+	Config  Config
+	Log     *slog.Logger
+	Version string
+	// Registry takes the controller's metrics.
+	Registry prometheus.Registerer
+	// Store is open and stays the caller's to close, after Run.
+	Store *store.Store
+	// AnyHost says that the listener is reachable under names that are not
+	// known here; see web.Options.
+	AnyHost bool
+}
+
+// Controller is one controller. Create it with New, mount Handler, call Run.
+type Controller struct {
+	opts    Options
+	name    string
+	metrics metrics
+	moved   chan struct{} // sums moved: decide soon; capacity 1
+	reload  chan struct{} // read the limits directory now; capacity 1
+	stop    chan struct{} // closed when Run ends: streams must end
+	streams sync.WaitGroup
+
+	mu      sync.Mutex // guards all below
+	node    *node
+	ended   bool
+	loaded  time.Time // the configuration was installed
+	refused string    // why the limits directory was
+	traffic traffic
+}
+
+// New reads the configuration and the epoch from the store and, if the store
+// has no configuration, the limits directory. It returns an error if that
+// directory does not hold: a controller that would enforce nothing must not
+// start quietly.
+func New(ctx context.Context, o Options) (*Controller, error) {
+	if err := o.Config.Validate(); err != nil {
+		return nil, err
+	}
+	epoch, err := o.Store.NextEpoch(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	zones, err := o.Store.Zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var recent []string
+	for _, z := range zones {
+		if now.Sub(z.Seen) < law.ZoneKept {
+			recent = append(recent, z.Name)
+		}
+	}
+	c := &Controller{
+		opts:   o,
+		name:   host + "/" + strconv.Itoa(os.Getpid()),
+		moved:  make(chan struct{}, 1),
+		reload: make(chan struct{}, 1),
+		stop:   make(chan struct{}),
+		node:   newNode(now, epoch, recent),
+	}
+	c.metrics = newMetrics(o.Registry, c)
+	for _, w := range o.Store.Warnings() {
+		o.Log.ErrorContext(ctx, "store was damaged", "warning", w)
+	}
+	if err := c.loadFirst(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Handler serves the streams of aggregators, the API and the dashboard.
+func (c *Controller) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(grlv1connect.NewTreeServiceHandler(c, connect.WithReadMaxBytes(wire.MaxDown)))
+	mux.Handle(grlv1connect.NewViewServiceHandler(view{c}, connect.WithReadMaxBytes(wire.MaxReport)))
+	var hosts []string
+	if u, err := url.Parse(c.opts.Config.PublicURL); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, u.Hostname())
+	}
+	mux.Handle("/", web.New(web.Options{
+		Backend: view{c},
+		Log:     c.opts.Log,
+		Version: c.opts.Version,
+		Hosts:   hosts,
+		AnyHost: c.opts.AnyHost,
+	}))
+	return mux
+}
+
+// Ready returns why the controller cannot decide yet, nil once it can.
+func (c *Controller) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.node.mayPublish(time.Now()) {
+		return fmt.Errorf("warming up: %d zones have not reported since the start", len(c.node.missing))
+	}
+	return nil
+}
+
+// Reload reads the limits directory now instead of at its next change.
+func (c *Controller) Reload() { wake(c.reload) }
+
+// Run works until ctx ends, and returns when all streams have ended and what
+// was counted is in the history.
+func (c *Controller) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.decide(ctx) })
+	g.Go(func() error { return c.watchLimits(ctx) })
+	g.Go(func() error { return c.record(ctx) })
+	err := g.Wait()
+	c.mu.Lock()
+	c.ended = true
+	close(c.stop)
+	c.mu.Unlock()
+	c.streams.Wait()
+	c.flush(context.WithoutCancel(ctx), time.Now(), true)
+	return err
+}
+
+// decide decides on receipt of sums that moved, and at each T.
+func (c *Controller) decide(ctx context.Context) error {
+	tick := time.NewTicker(law.T)
+	defer tick.Stop()
+	var published time.Time
+	for {
+		var publish func(time.Time) bool
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			publish = c.node.renew
+		case <-c.moved:
+			wait := max(law.Coalesce, law.PublishGap-time.Since(published))
+			select { // more of the same surge is under way
+			case <-ctx.Done():
+				return nil
+			case <-time.After(wait):
+			}
+			publish = c.node.decide
+		}
+		c.mu.Lock()
+		began := time.Now()
+		if publish(began) {
+			published = began
+			c.wakeChildren()
+		}
+		c.metrics.decide.Observe(time.Since(began).Seconds())
+		c.mu.Unlock()
+	}
+}
+
+// wakeChildren tells the streams that there is something to send. The caller
+// holds mu.
+func (c *Controller) wakeChildren() {
+	for child := range c.node.children {
+		wake(child.wake)
+	}
+}
+
+// install makes a configuration the active one.
+func (c *Controller) install(ctx context.Context, revision uint64, services []limiter.Service) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision, Services: services})
+	c.loaded = time.Now()
+	c.wakeChildren()
+	wake(c.moved)
+	c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision, "services", len(services), "buckets", len(c.node.buckets))
+}
+
+// raise makes the epoch higher than one that was heard, so that receivers take
+// this controller's directives although its store was lost or restored.
+func (c *Controller) raise(ctx context.Context, heard uint64) {
+	c.mu.Lock()
+	behind := heard > c.node.epoch
+	c.mu.Unlock()
+	if !behind {
+		return
+	}
+	epoch, err := c.opts.Store.NextEpoch(ctx, heard)
+	if err != nil {
+		c.opts.Log.ErrorContext(ctx, "cannot raise the epoch: nodes will refuse directives", "heard", heard, "err", err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch > c.node.epoch {
+		c.opts.Log.WarnContext(ctx, "raised epoch above one that was heard", "heard", heard, "epoch", epoch)
+		c.node.raise(epoch)
+		c.wakeChildren()
+	}
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it has been told
+	}
+}

@@ -1,0 +1,329 @@
+package controller
+
+import (
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+const (
+	idleCell  = 10 * time.Minute // a cell that nobody reports is forgotten after
+	keepBoots = 10 * time.Minute // counts of an aggregator that left are remembered for
+)
+
+// globalDecider names the decider of a controller without a parent.
+const globalDecider = "global"
+
+// node is the controller's state: what the zones offer and what was decided.
+// All of it moves only through the methods, each with the time as an argument,
+// under the lock of Controller.
+type node struct {
+	began    time.Time
+	epoch    uint64
+	sequence uint64          // of the last directive; 0: none yet
+	warm     bool            // may publish
+	missing  map[string]bool // zones of before the start that have not reported
+
+	config  *limiter.Configuration
+	buckets map[string]*limiter.Bucket // full name → bucket of config
+
+	cells   law.Cells
+	states  []state // by cell
+	dirty   []int   // cells whose sum may have moved since the last decision
+	version uint64  // counts publications that moved a cell
+
+	zones    map[string]*zone
+	children map[*child]bool
+	boots    map[uint64]boot
+	recorder recorder
+}
+
+// state is one cell of the controller.
+type state struct {
+	bucket    *limiter.Bucket
+	mean      law.Mean
+	rate      law.Rate // sum over the zones at the last decision
+	admit     float64  // decided last
+	published float64  // told to the children last
+	version   uint64   // of node.version when it was published; 0: never
+	touched   bool     // in dirty
+	active    time.Time
+	flow      flow
+}
+
+// zone is what one zone offers.
+type zone struct {
+	name, region string
+	sum          law.Zone
+	live         int      // aggregators with a stream that sent sums
+	kept         []*child // lost ones whose last sums still count
+}
+
+// boot is what was counted of an aggregator that left, in case it comes back.
+type boot struct {
+	left   time.Time
+	counts map[limiter.CellID]law.Counts
+}
+
+func newNode(now time.Time, epoch uint64, zones []string) *node {
+	n := &node{
+		began:    now,
+		epoch:    epoch,
+		missing:  make(map[string]bool),
+		config:   &limiter.Configuration{},
+		zones:    make(map[string]*zone),
+		children: make(map[*child]bool),
+		boots:    make(map[uint64]boot),
+	}
+	for _, name := range zones {
+		n.missing[name] = true
+	}
+	return n
+}
+
+// cell returns the index of a cell that a node of zone and region reports,
+// false if the configuration has no such one.
+func (n *node) cell(id limiter.CellID, zone, region string) (int, bool) {
+	b := n.buckets[id.Bucket]
+	if b == nil || !b.HasCell(id, zone, region) {
+		return -1, false
+	}
+	i := n.cells.Index(id)
+	for len(n.states) < n.cells.Len() {
+		n.states = append(n.states, state{})
+	}
+	n.states[i].bucket = b
+	for _, z := range n.zones {
+		z.sum.Grow(n.cells.Len())
+	}
+	return i, true
+}
+
+// install takes a configuration and forgets the cells it does not have.
+func (n *node) install(c *limiter.Configuration) {
+	n.config = c
+	n.buckets = c.ByName()
+	dead := make(map[int]bool)
+	n.cells.Each(func(i int, id limiter.CellID) {
+		b := n.buckets[id.Bucket]
+		if b == nil || (id.Caller != "") != b.PerCaller || (id.Instance != "") != (b.Scope != limiter.Global) ||
+			n.states[i].bucket.Scope != b.Scope {
+			dead[i] = true
+			return
+		}
+		n.states[i].bucket = b
+		n.touch(i)
+	})
+	n.forget(dead)
+}
+
+func (n *node) touch(i int) {
+	if !n.states[i].touched {
+		n.states[i].touched = true
+		n.dirty = append(n.dirty, i)
+	}
+}
+
+func (n *node) forget(dead map[int]bool) {
+	if len(dead) == 0 {
+		return
+	}
+	kept := n.dirty[:0]
+	for _, i := range n.dirty {
+		if !dead[i] {
+			kept = append(kept, i)
+		}
+	}
+	n.dirty = kept
+	for _, z := range n.zones {
+		for _, c := range z.kept {
+			c.sums.Forget(func(cell int) bool { return dead[cell] })
+		}
+	}
+	for c := range n.children {
+		c.sums.Forget(func(cell int) bool { return dead[cell] })
+		for i := range dead {
+			c.numbers.Forget(i)
+		}
+	}
+	for i := range dead {
+		for _, z := range n.zones {
+			z.sum.Forget(i)
+		}
+		n.cells.Forget(i)
+		n.states[i] = state{}
+	}
+}
+
+// offered returns the sum of a cell over the zones.
+func (n *node) offered(now time.Time, i int) law.Rate {
+	var sum law.Rate
+	for _, z := range n.zones {
+		r := z.sum.Rate(now, i)
+		sum.Offered += r.Offered
+		sum.Hosts += r.Hosts
+	}
+	return sum
+}
+
+// counted returns what was counted of a cell over the zones.
+func (n *node) counted(i int) law.Counts {
+	var sum law.Counts
+	for _, z := range n.zones {
+		c := z.sum.Counts(i)
+		sum.Offered += c.Offered
+		sum.Dropped += c.Dropped
+		sum.ShadowDropped += c.ShadowDropped
+	}
+	return sum
+}
+
+// step decides one cell.
+func (n *node) step(now time.Time, i int) {
+	s := &n.states[i]
+	s.rate = n.offered(now, i)
+	if s.rate.Offered > 0 || s.active.IsZero() {
+		s.active = now
+	}
+	if s.bucket.Block {
+		s.admit = 1 // hosts block by the configuration, whatever is offered
+		return
+	}
+	limit := s.bucket.Limit(n.cells.ID(i).Instance)
+	s.admit = s.mean.Step(now, s.rate.Offered.RPS(), limit)
+}
+
+// decide decides the cells whose sums may have moved, and publishes at once
+// what jumped. It reports whether there is a directive to send.
+func (n *node) decide(now time.Time) bool {
+	for _, i := range n.dirty {
+		n.states[i].touched = false
+		n.step(now, i)
+	}
+	dirty := n.dirty
+	n.dirty = n.dirty[:0]
+	if !n.mayPublish(now) {
+		return false
+	}
+	jumped := false
+	for _, i := range dirty {
+		s := &n.states[i]
+		if s.version == 0 || law.AdmitMoved(s.admit, s.published) == law.Jumps {
+			jumped = true
+		}
+	}
+	if jumped {
+		n.publish(dirty, law.Jumps)
+	}
+	return jumped
+}
+
+// renew decides all cells and publishes what drifted, as at each T. It reports
+// whether there is a directive to send.
+func (n *node) renew(now time.Time) bool {
+	n.age(now)
+	all := make([]int, 0, n.cells.Count())
+	n.cells.Each(func(i int, _ limiter.CellID) {
+		n.states[i].touched = false
+		n.step(now, i)
+		n.states[i].flow.tick(now, n.counted(i))
+		all = append(all, i)
+	})
+	n.dirty = n.dirty[:0]
+	if !n.mayPublish(now) {
+		return false
+	}
+	n.publish(all, law.Drifts)
+	return true
+}
+
+// publish makes a directive of those cells that moved at least so far.
+func (n *node) publish(cells []int, least law.Moved) {
+	n.sequence++
+	n.version++
+	for _, i := range cells {
+		s := &n.states[i]
+		if s.version == 0 || law.AdmitMoved(s.admit, s.published) >= least {
+			s.published, s.version = s.admit, n.version
+		}
+	}
+	for c := range n.children {
+		c.contained = c.sequence
+	}
+}
+
+// raise begins a higher epoch: all is told anew under it.
+func (n *node) raise(epoch uint64) {
+	n.epoch = epoch
+	c := *n.config
+	c.Epoch = epoch
+	n.config = &c
+}
+
+// mayPublish reports whether the sums are complete enough to decide on.
+func (n *node) mayPublish(now time.Time) bool {
+	if !n.warm {
+		n.warm = law.WarmedUp(now.Sub(n.began), len(n.missing))
+	}
+	return n.warm
+}
+
+// age takes zones out of the sums that were silent for too long, and forgets
+// idle cells and old boots.
+func (n *node) age(now time.Time) {
+	for _, z := range n.zones {
+		kept := z.kept[:0]
+		for _, c := range z.kept {
+			if now.Sub(c.lost) < law.ZoneKept {
+				kept = append(kept, c)
+				continue
+			}
+			z.sum.Leave(&c.sums)
+		}
+		z.kept = kept
+	}
+	for id, b := range n.boots {
+		if now.Sub(b.left) > keepBoots {
+			delete(n.boots, id)
+		}
+	}
+	dead := make(map[int]bool)
+	n.cells.Each(func(i int, _ limiter.CellID) {
+		if s := &n.states[i]; !s.active.IsZero() && now.Sub(s.active) > idleCell {
+			dead[i] = true
+		}
+	})
+	n.forget(dead)
+}
+
+// directives returns what a child has not been told yet.
+func (n *node) directives(c *child) []*grlv1.Directive {
+	if n.sequence == 0 || c.told == n.sequence {
+		return nil
+	}
+	c.told = n.sequence
+	m := &grlv1.Directive{
+		Decider:        globalDecider,
+		Epoch:          n.epoch,
+		Sequence:       n.sequence,
+		ReportSequence: c.contained,
+	}
+	if c.version != n.version {
+		n.cells.Each(func(i int, id limiter.CellID) {
+			s := &n.states[i]
+			if s.version <= c.version || id.Instance != s.bucket.Instance(c.hello.GetZone(), c.hello.GetRegion()) {
+				return
+			}
+			m.Cell = append(m.Cell, c.numbers.Number(i, id, &m.Names))
+			m.Admit = append(m.Admit, float32(s.published))
+			m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(s.rate.Offered))
+			m.Hosts = append(m.Hosts, s.rate.Hosts)
+			m.Share = append(m.Share, c.share(i, s.rate))
+		})
+		c.version = n.version
+	}
+	return wire.SplitDirective(m)
+}

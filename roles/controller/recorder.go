@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+)
+
+// settled is how long after its end a second's counts are complete: reports
+// carry the second before them.
+const settled = 3 * time.Second
+
+// recorder cuts what was counted into minutes for the history. A difference of
+// counts is spread evenly over the time it was counted in and cut at whole
+// seconds, so the highest second never exceeds what the reports can tell. The
+// zero value is empty.
+type recorder struct {
+	open map[place]*series
+}
+
+// place is where something was counted.
+type place struct {
+	cell limiter.CellID
+	zone string
+}
+
+// series is what one place counted lately.
+type series struct {
+	seconds [8]second // by unix second modulo 8
+	minutes [2]minute // by unix minute modulo 2
+}
+
+type second struct {
+	at      int64 // unix
+	offered uint64
+}
+
+// minute is what one place counted in one minute.
+type minute struct {
+	at            int64 // unix minutes
+	offered       uint64
+	dropped       uint64
+	shadowDropped uint64
+	highest       uint64 // offered in its highest second
+}
+
+// add takes in what a report added to the counts of a cell over the span since
+// the one before.
+func (r *recorder) add(cell limiter.CellID, zone string, now time.Time, span time.Duration, more law.Counts) {
+	if more == (law.Counts{}) {
+		return
+	}
+	if r.open == nil {
+		r.open = make(map[place]*series)
+	}
+	s := r.open[place{cell, zone}]
+	if s == nil {
+		s = &series{}
+		r.open[place{cell, zone}] = s
+	}
+	m := s.minute(now.Unix() / 60)
+	m.offered += more.Late // when it came is not known: it enters totals only
+	offered := more.Offered - min(more.Late, more.Offered)
+	if offered == 0 {
+		m.dropped += more.Dropped
+		m.shadowDropped += more.ShadowDropped
+		return
+	}
+	s.spread(now, span, offered, more.Dropped, more.ShadowDropped)
+}
+
+// spread gives each second of the span its share, so that the shares add up.
+func (s *series) spread(now time.Time, span time.Duration, offered, dropped, shadowDropped uint64) {
+	span = min(max(span, time.Millisecond), settled)
+	begin := now.Add(-span)
+	var gaveOffered, gaveDropped, gaveShadow uint64
+	for at := begin.Unix(); at <= now.Unix(); at++ {
+		part := min(1, max(0, time.Unix(at+1, 0).Sub(begin).Seconds()/span.Seconds()))
+		upTo := func(total uint64) uint64 { return uint64(part*float64(total) + 0.5) }
+		sec, m := s.second(at), s.minute(at/60)
+		sec.offered += upTo(offered) - gaveOffered
+		m.offered += upTo(offered) - gaveOffered
+		m.dropped += upTo(dropped) - gaveDropped
+		m.shadowDropped += upTo(shadowDropped) - gaveShadow
+		gaveOffered, gaveDropped, gaveShadow = upTo(offered), upTo(dropped), upTo(shadowDropped)
+		m.highest = max(m.highest, sec.offered)
+	}
+}
+
+func (s *series) second(at int64) *second {
+	sec := &s.seconds[at%int64(len(s.seconds))]
+	if sec.at != at {
+		*sec = second{at: at}
+	}
+	return sec
+}
+
+func (s *series) minute(at int64) *minute {
+	m := &s.minutes[at%int64(len(s.minutes))]
+	if m.at != at {
+		*m = minute{at: at}
+	}
+	return m
+}
+
+// take returns, and forgets, the minutes that are complete at now, or all if
+// the controller stops.
+func (r *recorder) take(now time.Time, all bool) map[place][]minute {
+	done := now.Add(-settled).Unix() / 60 // minutes before this one are complete
+	out := make(map[place][]minute)
+	for p, s := range r.open {
+		open := false
+		for i := range s.minutes {
+			m := &s.minutes[i]
+			switch {
+			case *m == (minute{}):
+			case m.at < done || all:
+				out[p] = append(out[p], *m)
+				*m = minute{}
+			default:
+				open = true
+			}
+		}
+		if !open {
+			delete(r.open, p)
+		}
+	}
+	return out
+}

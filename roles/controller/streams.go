@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+var errStopped = errors.New("controller stops")
+
+type joinStream = connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]
+
+// rpcError returns err as a peer may see it.
+func rpcError(code connect.Code, err error) error { return connect.NewError(code, err) }
+
+// Join serves the stream of one aggregator.
+func (c *Controller) Join(ctx context.Context, s *joinStream) error {
+	first, err := s.Receive()
+	if err != nil {
+		return err
+	}
+	hello := first.GetHello()
+	if err := checkHello(hello); err != nil {
+		return rpcError(connect.CodeFailedPrecondition, err)
+	}
+	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
+	if err != nil {
+		return rpcError(connect.CodeInvalidArgument, err)
+	}
+	c.raise(ctx, hello.GetHighestEpoch())
+	child, err := c.join(hello, before)
+	if err != nil {
+		return err
+	}
+	defer c.streams.Done()
+	c.opts.Log.InfoContext(ctx, "aggregator joined", "node", hello.GetNode(), "zone", hello.GetZone())
+	err = c.serve(ctx, child, s)
+	c.mu.Lock()
+	c.node.leave(time.Now(), child)
+	wake(c.moved)
+	c.mu.Unlock()
+	c.opts.Log.WarnContext(ctx, "aggregator left", "node", hello.GetNode(), "zone", hello.GetZone(), "err", err)
+	return err
+}
+
+func checkHello(m *grlv1.Hello) error {
+	switch {
+	case m == nil:
+		return errors.New("the first message is no hello")
+	case m.GetRole() != grlv1.Role_ROLE_AGGREGATOR:
+		return fmt.Errorf("hello of a %v at a controller, which takes aggregators", m.GetRole())
+	case m.GetZone() == "" || m.GetRegion() == "":
+		return errors.New("hello without a zone or a region")
+	}
+	return nil
+}
+
+func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Counts) (*child, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, rpcError(connect.CodeUnavailable, errStopped)
+	}
+	if z := c.node.zones[hello.GetZone()]; z != nil && z.region != hello.GetRegion() {
+		return nil, rpcError(connect.CodeFailedPrecondition,
+			fmt.Errorf("zone %q of region %q is one of region %q here", z.name, hello.GetRegion(), z.region))
+	}
+	c.streams.Add(1)
+	return c.node.join(time.Now(), hello, before), nil
+}
+
+// serve passes messages both ways until the stream fails or Run ends.
+func (c *Controller) serve(ctx context.Context, child *child, s *joinStream) error {
+	received := make(chan error, 1)
+	go func() {
+		for {
+			m, err := s.Receive()
+			if err == nil {
+				err = c.take(ctx, child, m)
+			}
+			if err != nil {
+				received <- err
+				return
+			}
+		}
+	}()
+	wake(child.wake) // what there is already
+	for {
+		select {
+		case <-c.stop:
+			return rpcError(connect.CodeUnavailable, errStopped)
+		case err := <-received:
+			return err
+		case <-child.wake:
+			for _, m := range c.forChild(child) {
+				if err := s.Send(m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// take takes in one message of an aggregator.
+func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinRequest) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	child.bytesIn += size(m)
+	switch {
+	case m.GetReport() != nil:
+		fresh, err := c.node.report(time.Now(), child, m.GetReport())
+		switch {
+		case err != nil:
+			c.metrics.reports.WithLabelValues("malformed").Inc()
+			c.opts.Log.WarnContext(ctx, "refused report", "node", child.hello.GetNode(), "err", err)
+			return rpcError(connect.CodeInvalidArgument, err)
+		case !fresh:
+			c.metrics.reports.WithLabelValues("stale").Inc()
+		default:
+			c.metrics.reports.WithLabelValues("folded").Inc()
+			wake(c.moved)
+		}
+	case m.GetDetail() != nil:
+		c.traffic.add(time.Now(), m.GetDetail())
+	}
+	return nil
+}
+
+// forChild returns the messages that an aggregator lacks.
+func (c *Controller) forChild(child *child) []*grlv1.JoinResponse {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []*grlv1.JoinResponse
+	if m := c.node.configurationFor(child); m != nil {
+		out = append(out, &grlv1.JoinResponse{Message: &grlv1.JoinResponse_Configuration{Configuration: m}})
+	}
+	for _, m := range c.node.directives(child) {
+		out = append(out, &grlv1.JoinResponse{Message: &grlv1.JoinResponse_Directive{Directive: m}})
+	}
+	for _, m := range out {
+		child.bytesOut += size(m)
+	}
+	return out
+}
