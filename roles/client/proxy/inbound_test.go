@@ -348,7 +348,7 @@ func TestBigBodies(t *testing.T) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		_, _ = io.Copy(w, r.Body)
 	}))
-	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB
+	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<18) // 4 MiB
 	for _, h2 := range []bool{false, true} {
 		upstream := up.URL
 		if h2 {
