@@ -18,7 +18,7 @@ type Fleet struct {
 	LoadError string
 	// WarmingUp says that not every node has reported since the start.
 	WarmingUp  bool
-	Controller Node
+	Controller Node   // which answers; its ages and Hosts are not looked at
 	Nodes      []Node // below the controller, in any order
 	// SilentZones are those from which no report comes any more, each once.
 	SilentZones []string
@@ -32,9 +32,9 @@ type Node struct {
 	RefusedRevision             uint64 // 0: none
 	RefusedReason               string
 	ReportAge                   time.Duration // since its last report
-	DirectiveAge                time.Duration // since it took its last directive
+	DirectiveAge                time.Duration // since it took its last directive; 0: not known
 	BytesReceived, BytesSent    uint64        // since its start
-	Hosts                       int           // live ones below it
+	Hosts                       int           // of an aggregator: live ones below it
 }
 
 const (
@@ -73,33 +73,52 @@ const (
 )
 
 func newFleetView(f Fleet, number int) fleetView {
-	nodes := make([]*Node, len(f.Nodes))
-	for i := range f.Nodes {
-		nodes[i] = &f.Nodes[i]
-	}
-	slices.SortFunc(nodes, func(a, b *Node) int {
-		return cmp.Or(
-			cmp.Compare(f.state(a), f.state(b)),
-			strings.Compare(a.Region, b.Region),
-			strings.Compare(a.Zone, b.Zone),
-			cmp.Compare(roleRank(a.Role), roleRank(b.Role)),
-			strings.Compare(a.Name, b.Name),
-		)
-	})
 	// The controller that answers is always the first row.
-	v := fleetView{Any: len(nodes) > 0, Rows: []nodeRow{f.controllerRow()}}
+	v := fleetView{Any: len(f.Nodes) > 0, Rows: []nodeRow{f.controllerRow()}}
 	url := func(page int) string {
 		if page <= 1 {
 			return "/fleet"
 		}
 		return fmt.Sprintf("/fleet?page=%d", page)
 	}
-	p, from, to := newPager(len(nodes), fleetRows, number, url)
+	p, from, to := newPager(len(f.Nodes), fleetRows, number, url)
 	v.Pager, v.URL = p, url(from/fleetRows+1)
-	for _, n := range nodes[from:to] {
-		v.Rows = append(v.Rows, f.row(n))
+	for _, i := range f.first(to)[from:] {
+		v.Rows = append(v.Rows, f.row(&f.Nodes[i]))
 	}
 	return v
+}
+
+// first returns the places of the first n nodes: those that need a look, then
+// by where they are.
+func (f *Fleet) first(n int) []int {
+	states, all := make([]nodeState, len(f.Nodes)), make([]int, len(f.Nodes))
+	for i := range f.Nodes {
+		states[i], all[i] = f.state(&f.Nodes[i]), i
+	}
+	return smallest(n, all, func(i, j int) int {
+		if states[i] != states[j] {
+			return cmp.Compare(states[i], states[j])
+		}
+		a, b := &f.Nodes[i], &f.Nodes[j]
+		return cmp.Or(
+			strings.Compare(a.Region, b.Region),
+			strings.Compare(a.Zone, b.Zone),
+			cmp.Compare(roleRank(a.Role), roleRank(b.Role)),
+			strings.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// hosts counts the live hosts of the tree; each is below one aggregator.
+func (f *Fleet) hosts() int {
+	hosts := 0
+	for i := range f.Nodes {
+		if f.Nodes[i].Role == "aggregator" {
+			hosts += f.Nodes[i].Hosts
+		}
+	}
+	return hosts
 }
 
 // brief is what a narrow screen shows in place of the columns.
@@ -128,7 +147,10 @@ func (f *Fleet) state(n *Node) nodeState {
 
 func (f *Fleet) row(n *Node) nodeRow {
 	r := f.baseRow(n)
-	r.ReportAge, r.DirectiveAge = formatAge(n.ReportAge), formatAge(n.DirectiveAge)
+	r.ReportAge = formatAge(n.ReportAge)
+	if n.DirectiveAge > 0 {
+		r.DirectiveAge = formatAge(n.DirectiveAge)
+	}
 	r.State = f.state(n)
 	switch r.State {
 	case nodeCutOff:
@@ -136,7 +158,10 @@ func (f *Fleet) row(n *Node) nodeRow {
 		r.Remark = "Goes on alone: the zone enforces its last share of each global limit. Then its hosts hold, decay and open."
 	case nodeRefused:
 		r.StateText = fmt.Sprintf("Refused r%d", n.RefusedRevision)
-		r.Remark = "Keeps " + cmp.Or(r.Revision, "no revision") + ": “" + printable(n.RefusedReason) + "”"
+		r.Remark = "Keeps " + r.Revision + ": “" + printable(n.RefusedReason) + "”"
+		if n.Revision == 0 {
+			r.Remark = "Limits nothing: “" + printable(n.RefusedReason) + "”"
+		}
 	case nodeLate:
 		r.StateText = "No report " + r.ReportAge
 	default:
@@ -150,6 +175,10 @@ func (f *Fleet) row(n *Node) nodeRow {
 func (f *Fleet) controllerRow() nodeRow {
 	r := f.baseRow(&f.Controller)
 	r.State, r.StateText = nodeLive, "Live"
+	r.Hosts = formatCount(f.hosts())
+	if f.Controller.BytesReceived+f.Controller.BytesSent == 0 { // not counted
+		r.BytesReceived, r.BytesSent = "", ""
+	}
 	if f.Epoch > 0 {
 		r.StateText = fmt.Sprintf("Leads, epoch %d", f.Epoch)
 	}
@@ -171,8 +200,12 @@ func (f *Fleet) baseRow(n *Node) nodeRow {
 		BytesReceived: formatBytes(n.BytesReceived),
 		BytesSent:     formatBytes(n.BytesSent),
 	}
+	r.Revision = "none"
 	if n.Revision > 0 {
 		r.Revision = fmt.Sprintf("r%d", n.Revision)
+	}
+	if n.Role == "client" {
+		r.Hosts = "" // it is one
 	}
 	switch {
 	case n.Zone == "":

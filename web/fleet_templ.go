@@ -147,7 +147,7 @@ func fleetRegion(v fleetView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Any {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<span>◂ behind the active revision. Bytes since the node’s start.</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<span>◂ behind the active revision. Bytes are those since the node’s start.</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

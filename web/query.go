@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -163,7 +162,7 @@ func (q query) find(cells []Bucket) []int {
 func (q query) first(n int, found []int, cells []Bucket) []int {
 	key, descending := q.sort()
 	order := sortKeys[key]
-	compare := func(i, j int) int {
+	return smallest(n, found, func(i, j int) int {
 		a, b := &cells[i], &cells[j]
 		c := order(a, b)
 		if descending {
@@ -173,12 +172,7 @@ func (q query) first(n int, found []int, cells []Bucket) []int {
 			return c
 		}
 		return compareNames(a, b)
-	}
-	if n < len(found)/8 { // sorting 100,000 to show 50 takes ten times as long
-		found = smallest(n, found, compare)
-	}
-	slices.SortFunc(found, compare)
-	return found[:min(n, len(found))]
+	})
 }
 
 // selects reports whether the filters of q let b through; words are those of

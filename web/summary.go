@@ -25,7 +25,7 @@ type summaryView struct {
 	AnyDropped        bool
 	AnyVirtual        bool
 	Hosts             string
-	Slowest           string // age of the oldest directive in force; empty: no node
+	Slowest           string // age of the oldest directive in force; empty: not known
 	Zones, ZonesOf    string // live, known
 	AnySilent         bool
 	Revision          string // "r1482"; empty: none yet
@@ -100,8 +100,8 @@ func (v *summaryView) addNodes(f Fleet) {
 			slowest = max(slowest, n.DirectiveAge)
 		}
 	}
-	v.Hosts = formatCount(f.Controller.Hosts)
-	if len(f.Nodes) > 0 {
+	v.Hosts = formatCount(f.hosts())
+	if slowest > 0 {
 		v.Slowest = formatAge(slowest)
 	}
 	v.Zones, v.ZonesOf = formatCount(len(zones)-len(f.SilentZones)), formatCount(len(zones))

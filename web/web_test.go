@@ -294,6 +294,17 @@ func TestLongestNamesFit(t *testing.T) {
 	}
 }
 
+func BenchmarkFleet(b *testing.B) {
+	f := Fleet{Revision: 1}
+	for i := range 100_000 {
+		f.Nodes = append(f.Nodes, Node{Role: "client", Name: fmt.Sprintf("host-%d", i*7919%100_000), Zone: fmt.Sprintf("zone-%d", i%30), Revision: 1})
+	}
+	h := testHandler(b, memory{fleet: f})
+	for b.Loop() {
+		get(b, h, "/fleet", false)
+	}
+}
+
 func BenchmarkBuckets(b *testing.B) {
 	h := testHandler(b, memory{buckets: hundredThousand()})
 	for _, target := range []string{"/", "/buckets", "/buckets?sort=name", "/buckets?q=caller-7", "/buckets?q=no-such-name-anywhere"} {
@@ -313,6 +324,7 @@ func TestFleetPages(t *testing.T) {
 		f.Nodes = append(f.Nodes, Node{Role: "client", Name: fmt.Sprintf("host-%03d", i), Revision: 1})
 	}
 	f.Nodes[77].ReportAge = time.Minute
+	f.Nodes[0].Revision, f.Nodes[1].DirectiveAge = 0, time.Second
 	h := testHandler(t, memory{fleet: f})
 	_, first := get(t, h, "/fleet", true)
 	if strings.Count(first, ">host-") != 50 || !strings.Contains(first, "1–50 of 120") {
