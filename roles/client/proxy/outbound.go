@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// callerHeader tells the callee's sidecar whose request it is.
 const callerHeader = "X-Grl-Caller"
 
 // hopHeader holds the marks of the outbound proxies a request went through, a
@@ -21,7 +20,8 @@ const hopHeader = "X-Grl-Hop"
 // of o.Identity. A request goes to its authority; the callee is named by
 // rpc-service, else by the authority's first label. It decides the requests to
 // services that are enforced outbound, and only forwards the others. Where no
-// header names the caller, it adds x-grl-caller.
+// header of o.Identity names the caller, it sets x-grl-caller, so that the
+// callee's sidecar knows whose request it is.
 func NewOutbound(o Options) *Proxy {
 	mark := rand.Text() // of this proxy alone, so that meeting it again is a loop
 	p := newProxy(o, false, func(pr *httputil.ProxyRequest) {

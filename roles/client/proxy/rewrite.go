@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 )
 
 // keepRequest undoes what ReverseProxy and http.Transport would change in a
@@ -14,8 +15,22 @@ func keepRequest(pr *httputil.ProxyRequest) {
 	// ReverseProxy drops parameters that it cannot parse. The decision reads
 	// none but connect=v1, so the workload may have its query byte for byte.
 	pr.Out.URL.RawQuery = pr.In.URL.RawQuery
+	dropH2CUpgrade(pr.Out.Header)
 	if len(pr.In.Trailer) > 0 && pr.Out.Body != nil {
 		pr.Out.Body = &trailerBody{ReadCloser: pr.Out.Body, in: pr.In.Trailer, out: pr.Out.Trailer}
+	}
+}
+
+// dropH2CUpgrade ignores an offer to go on in HTTP/2, as any server may: behind
+// an upgrade that upstream took, request after request would pass undecided.
+func dropH2CUpgrade(h http.Header) {
+	for _, v := range h["Upgrade"] {
+		if strings.Contains(strings.ToLower(v), "h2c") {
+			h.Del("Upgrade")
+			h.Del("Connection")
+			h.Del("HTTP2-Settings")
+			return
+		}
 	}
 }
 

@@ -135,6 +135,29 @@ func TestOneRequestInIsAtMostOneOut(t *testing.T) {
 	}
 }
 
+// TestH2CUpgradeIsNotPassedOn has a workload that would take the upgrade, and
+// with it a tunnel around the limiter.
+func TestH2CUpgradeIsNotPassedOn(t *testing.T) {
+	for _, upgrade := range []string{"h2c", "H2C", "websocket, h2c"} {
+		rec := new(recorder)
+		up := origin(t, rec)
+		for _, scheme := range []string{"http", "h2c"} {
+			addr := inbound(t, strings.Replace(up.URL, "http", scheme, 1), proxy.Options{})
+			status, _ := raw(t, addr, "GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: "+upgrade+"\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n")
+			if status != 200 {
+				t.Errorf("%s: status %d", upgrade, status)
+			}
+		}
+		for _, a := range rec.take() {
+			for _, name := range []string{"Upgrade", "Connection", "Http2-Settings"} {
+				if v, ok := a.Header[name]; ok {
+					t.Errorf("%s: %s: %q arrived", upgrade, name, v)
+				}
+			}
+		}
+	}
+}
+
 // TestPipelinedRequestsKeepTheirAnswers sends three requests at once.
 func TestPipelinedRequestsKeepTheirAnswers(t *testing.T) {
 	up := origin(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
