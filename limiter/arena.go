@@ -10,7 +10,7 @@ const chunkWords = 1024
 // words of one shard lie densely side by side, and never move, so readers
 // keep them. Its methods are not safe for concurrent use; the words are.
 type arena struct {
-	shards int
+	shards int // a power of two
 	chunks []*chunk
 	fresh  span           // what is left of the newest chunk
 	free   map[int][]span // length → spans given back
@@ -20,6 +20,7 @@ type arena struct {
 type chunk struct {
 	words  []atomic.Uint64
 	stride int      // words of one shard
+	mask   int      // number of shards - 1
 	sums   []uint64 // over all shards, as of the last sum; owned by Collect
 }
 
@@ -41,7 +42,7 @@ func (a *arena) take(n int) span {
 	}
 	if a.fresh.n < n {
 		stride := max(chunkWords, n)
-		c := &chunk{words: make([]atomic.Uint64, stride*a.shards), stride: stride, sums: make([]uint64, stride)}
+		c := &chunk{words: make([]atomic.Uint64, stride*a.shards), stride: stride, mask: a.shards - 1, sums: make([]uint64, stride)}
 		a.chunks = append(a.chunks, c)
 		a.fresh = span{chunk: c, n: stride}
 	}
@@ -57,8 +58,7 @@ func (a *arena) give(s span) { a.free[s.n] = append(a.free[s.n], s) }
 // words returns the span's words of shard 0; those of shard i begin i strides
 // further on.
 func (s span) words() []atomic.Uint64 {
-	shards := len(s.chunk.words) / s.chunk.stride
-	return s.chunk.words[s.offset : (shards-1)*s.chunk.stride+s.offset+s.n]
+	return s.chunk.words[s.offset : s.chunk.mask*s.chunk.stride+s.offset+s.n]
 }
 
 // sums returns the span's part of the sums that chunk.sum formed last.

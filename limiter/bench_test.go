@@ -1,3 +1,5 @@
+//go:build unix
+
 package limiter
 
 import (
@@ -5,7 +7,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // pair is a key of the floor, and a request of the benchmarks.
@@ -52,27 +56,47 @@ func walk(list []pair) []uint16 {
 	return order
 }
 
+// cpu returns the processor time that the process has used.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// reportCPU reports the processor time of an operation since start, which says
+// more than wall time where others use the machine. In parallel, the wall time
+// on idle processors is this divided by their number.
+func reportCPU(b *testing.B, start time.Duration) {
+	b.ReportMetric(float64(cpu(b)-start)/float64(b.N), "cpu-ns/op")
+}
+
 // run measures decide, called with the index of a pair, serial and parallel.
 func run(b *testing.B, list []pair, decide func(int) bool) {
 	order := walk(list)
 	b.Run("serial", func(b *testing.B) {
 		b.ReportAllocs()
-		i := 0
+		i, start := 0, cpu(b)
 		for b.Loop() {
 			decide(int(order[i&(len(order)-1)]))
 			i++
 		}
+		reportCPU(b, start)
 	})
 	b.Run("parallel", func(b *testing.B) {
 		b.ReportAllocs()
-		var start atomic.Int64
+		var goroutines atomic.Int64
+		start := cpu(b)
 		b.RunParallel(func(pb *testing.PB) {
-			i := int(start.Add(1)) * 4001
+			i := int(goroutines.Add(1)) * 4001
 			for pb.Next() {
 				decide(int(order[i&(len(order)-1)]))
 				i++
 			}
 		})
+		reportCPU(b, start)
 	})
 }
 
@@ -129,4 +153,55 @@ func BenchmarkDecideRequest(b *testing.B) {
 			return l.Decide(Request{Service: "orders", Caller: list[i].caller, Procedure: list[i].procedure}).Dropped
 		}
 	})
+}
+
+// BenchmarkDecideOverflow is a caller beyond the bound on names.
+func BenchmarkDecideOverflow(b *testing.B) {
+	l := New(Options{MaxNames: 10})
+	each := Bucket{Name: "each", Match: Match{Caller: "*"}, PerCaller: true, LimitRPS: 100, Behavior: Deny}
+	batch := Bucket{Name: "batch", Match: Match{Caller: "batch-*"}, LimitRPS: 100, Behavior: Deny}
+	if err := l.Install(Configuration{Services: []Service{{Name: "orders", Buckets: []Bucket{each, batch}}}}); err != nil {
+		b.Fatal(err)
+	}
+	s := l.Service("orders")
+	list := make([]pair, 1000)
+	for i := range list {
+		list[i] = pair{fmt.Sprintf("stranger-%d", i), "shop.v1.Orders/Get"}
+		s.Decide(list[i].caller, list[i].procedure)
+	}
+	run(b, list, func(i int) bool { return s.Decide(list[i].caller, list[i].procedure).Dropped })
+}
+
+// BenchmarkInstall swaps between two configurations of 10,000 buckets.
+func BenchmarkInstall(b *testing.B) {
+	list := pairs(10_000)
+	l := loaded(b, list, 0)
+	var configurations [2]Configuration
+	for i := range configurations {
+		s := *l.Service("orders").Configuration().clone()
+		s.Owner = fmt.Sprint(i)
+		configurations[i] = Configuration{Services: []Service{s}}
+	}
+	i := 0
+	for b.Loop() {
+		if err := l.Install(configurations[i%2]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+// BenchmarkCollect reads the counters of 10,000 leaves of which all moved.
+func BenchmarkCollect(b *testing.B) {
+	list := pairs(10_000)
+	l := loaded(b, list, 0)
+	s := l.Service("orders")
+	for b.Loop() {
+		b.StopTimer()
+		for _, p := range list {
+			s.Decide(p.caller, p.procedure)
+		}
+		b.StartTimer()
+		l.Collect(time.Unix(0, 0))
+	}
 }

@@ -7,17 +7,13 @@ func (l *Limiter) build(f *leaf, verified bool) {
 	if !f.exempt {
 		l.addSteps(f, t.matcher.match(f.class[0], f.class[1], verified), verified)
 	}
-	n := len(f.steps) + 1
-	if f.costed {
-		n *= 2
-	}
-	f.span = l.counts.take(n)
-	f.counts = f.span.words()
-	f.stride, f.mask = uint32(f.span.chunk.stride), uint32(l.counts.shards-1)
+	n := f.span().n
+	place := l.counts.take(n)
+	f.chunk, f.offset = place.chunk, uint32(place.offset)
 	// The words may hold what a former leaf counted.
 	sums := make([]uint64, 2*n)
 	f.collected, f.detailed = sums[:n:n], sums[n:]
-	f.span.read(f.collected)
+	place.read(f.collected)
 	copy(f.detailed, f.collected)
 	f.usedAt = l.now
 }
@@ -28,7 +24,7 @@ func (l *Limiter) addSteps(f *leaf, rules []*rule, verified bool) {
 		f.steps = make([]step, 0, len(rules))
 	}
 	for _, r := range rules {
-		caller, _ := f.names()
+		caller, _ := f.counted()
 		if r.bucket.Verified && !verified {
 			caller = UnknownCaller
 		}

@@ -95,7 +95,7 @@ func (l *Limiter) releaseLeaf(f *leaf) {
 		c.usedAt = max(c.usedAt, f.usedAt)
 		l.release(f.table.callee, c)
 	}
-	l.counts.give(f.span)
+	l.counts.give(f.span())
 }
 
 // sweep forgets what was idle for too long.

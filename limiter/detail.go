@@ -59,7 +59,7 @@ func (l *Limiter) Detail() Detail {
 		if total == 0 {
 			continue
 		}
-		caller, procedure := f.names()
+		caller, procedure := f.counted()
 		if !f.table.limits() {
 			addPair(services, f.table.callee.name, [2]string{caller, procedure}, total)
 		}

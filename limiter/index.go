@@ -51,7 +51,7 @@ func (x *index) find(caller, procedure string) *leaf {
 		switch s.hash.Load() {
 		case h:
 			f := s.leaf.Load()
-			if f.caller == caller && f.procedure == procedure {
+			if f.is(caller, procedure) {
 				return f
 			}
 		case 0:
@@ -94,7 +94,7 @@ func (x *index) copy(n int) *index {
 }
 
 func (x *index) put(f *leaf) {
-	h := x.hash(f.caller, f.procedure)
+	h := x.hash(f.caller(), f.procedure())
 	mask := uint64(len(x.slots) - 1)
 	i := h >> 1
 	for x.slots[i&mask].hash.Load() != 0 {

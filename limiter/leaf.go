@@ -21,29 +21,29 @@ const maxCost = 1_000_000
 // what was dropped there or further on, or admitted. A second set of the same
 // counters holds summed costs where a bucket needs them.
 type leaf struct {
-	// What a decision reads lies together in the first lines.
-	counts  []atomic.Uint64 // all shards; see span.words
+	// What a decision reads fills the first cache line, and short walks the
+	// second: with many leaves, lines are what a decision costs.
+	names   string // caller and procedure, the key in its index
+	chunk   *chunk // of its counters
+	offset  uint32 // of its counters
+	split   uint32 // length of the caller
+	retired atomic.Bool
+	costed  bool // has the second set of counters
 	steps   []step
-	stride  uint32
-	mask    uint32      // number of shards - 1
-	retired atomic.Bool // a newer leaf takes the requests
-	costed  bool        // has the second set of counters
-	inline  [2]step     // where steps of a short walk lie
+	inline  [2]step // where the steps of a short walk lie
 
-	caller    string // the key in its index
-	procedure string
-	table     *table
-	exempt    bool // never limited
-	enforced  bool // has a step that drops
-
-	level  level
-	class  [2]*class // of caller and procedure
-	span   span
-	usedAt time.Duration // limiter time of the last request; guarded by Limiter.collecting
+	table    *table
+	class    [2]*class // of caller and procedure
+	level    level
+	exempt   bool          // never limited
+	enforced bool          // has a step that drops
+	usedAt   time.Duration // limiter time of the last request; guarded by Limiter.collecting
 
 	// Sums over shards, guarded by Limiter.collecting.
 	collected []uint64 // up to the last Collect
 	detailed  []uint64 // up to the last Detail
+
+	_ [40]byte // keeps leaves from sharing lines
 }
 
 // step is one cell on the walk of a leaf.
@@ -57,7 +57,7 @@ type step struct {
 // decide counts a request and walks the steps. It is the hot path: no lock, no
 // allocation, no clock, and no random number while all ratios are 0.
 func (f *leaf) decide(cost uint32) Decision {
-	shard := processor() & int(f.mask)
+	shard := processor() & f.chunk.mask
 	for i := range f.steps {
 		if f.steps[i].ratio.Load() != 0 {
 			return f.sample(i, shard, cost)
@@ -86,10 +86,10 @@ func (f *leaf) sample(first, shard int, cost uint32) Decision {
 }
 
 func (f *leaf) count(position, shard int, cost uint32) {
-	i := shard*int(f.stride) + position
-	f.counts[i].Add(1)
+	i := shard*f.chunk.stride + int(f.offset) + position
+	f.chunk.words[i].Add(1)
 	if f.costed {
-		f.counts[i+len(f.steps)+1].Add(uint64(min(max(cost, 1), maxCost)))
+		f.chunk.words[i+len(f.steps)+1].Add(uint64(min(max(cost, 1), maxCost)))
 	}
 }
 
@@ -106,10 +106,19 @@ func (c *Cell) toss(p uint64, shard int) bool {
 	return drop
 }
 
-// names returns the caller and procedure under which the leaf's requests are
+// is reports whether f is the leaf of that key.
+func (f *leaf) is(caller, procedure string) bool {
+	return int(f.split) == len(caller) && f.names[:f.split] == caller && f.names[f.split:] == procedure
+}
+
+// caller and procedure return the two parts of the key.
+func (f *leaf) caller() string    { return f.names[:f.split] }
+func (f *leaf) procedure() string { return f.names[f.split:] }
+
+// counted returns the caller and procedure under which the leaf's requests are
 // counted: Other for those beyond the bounds.
-func (f *leaf) names() (caller, procedure string) {
-	caller, procedure = f.caller, f.procedure
+func (f *leaf) counted() (caller, procedure string) {
+	caller, procedure = f.caller(), f.procedure()
 	if f.level == byClass && !f.class[0].exact {
 		caller = Other
 	}
@@ -119,9 +128,18 @@ func (f *leaf) names() (caller, procedure string) {
 	return caller, procedure
 }
 
+// span returns where the counters are.
+func (f *leaf) span() span {
+	n := len(f.steps) + 1
+	if f.costed {
+		n *= 2
+	}
+	return span{chunk: f.chunk, offset: int(f.offset), n: n}
+}
+
 // collect adds what was counted since the last call to the cells.
 func (f *leaf) collect(now time.Duration) {
-	sums := f.span.sums()
+	sums := f.span().sums()
 	total := f.total(sums, f.collected)
 	if total == 0 {
 		return

@@ -153,11 +153,7 @@ func (t *table) leaf(caller, procedure string, verified bool) *leaf {
 // add makes the leaf of p; Limiter.mu is held.
 func (t *table) add(p place, v *view) *leaf {
 	// One allocation of our own: the request's names may point into a buffer.
-	both := strings.Clone(p.caller + p.procedure)
-	f := &leaf{
-		caller: both[:len(p.caller)], procedure: both[len(p.caller):],
-		table: t, level: p.level, class: p.class,
-	}
+	f := &leaf{names: strings.Clone(p.caller + p.procedure), split: uint32(len(p.caller)), table: t, level: p.level, class: p.class}
 	t.callee.limiter.build(f, v.verified)
 	t.hold(f)
 	t.leaves = append(t.leaves, f)
@@ -171,10 +167,10 @@ func (t *table) hold(f *leaf) {
 	t.count[f.level]++
 	t.full[f.level].Store(t.count[f.level] >= t.maxLeaves(f.level))
 	if f.level != byClass && !f.class[0].exact {
-		t.callers.hold(f.caller)
+		t.callers.hold(f.caller())
 	}
 	if f.level == own && !f.class[1].exact {
-		t.procedures.hold(f.procedure)
+		t.procedures.hold(f.procedure())
 	}
 }
 
@@ -183,10 +179,10 @@ func (t *table) drop(f *leaf) {
 	t.count[f.level]--
 	t.full[f.level].Store(t.count[f.level] >= t.maxLeaves(f.level))
 	if f.level != byClass && !f.class[0].exact {
-		t.callers.drop(f.caller)
+		t.callers.drop(f.caller())
 	}
 	if f.level == own && !f.class[1].exact {
-		t.procedures.drop(f.procedure)
+		t.procedures.drop(f.procedure())
 	}
 }
 
