@@ -110,11 +110,12 @@ func (f *Fleet) first(n int) []int {
 	})
 }
 
-// hosts counts the live hosts of the tree; each is below one aggregator.
+// hosts counts the hosts that report; each is below one aggregator. A silent
+// zone's do not.
 func (f *Fleet) hosts() int {
 	hosts := 0
 	for i := range f.Nodes {
-		if f.Nodes[i].Role == "aggregator" {
+		if f.Nodes[i].Role == "aggregator" && !slices.Contains(f.SilentZones, f.Nodes[i].Zone) {
 			hosts += f.Nodes[i].Hosts
 		}
 	}
