@@ -33,7 +33,8 @@ turns 503, requests in flight finish, and grl exits with 0. A second signal ends
 once. SIGHUP reads the limits directory and the configuration again.
 
 Settings come from flags, GRL_* environment variables (GRL_CLIENT_ZONE), the
-configuration file and the defaults, the first that is set.`,
+configuration file and the defaults, the first that is set. docs/config.md says
+what each key means; below, each has its flag and its variable.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringSliceVar(&names, "role", nil, "client, aggregator, controller or all; several with commas or by repeating")
@@ -83,7 +84,7 @@ configuration file and the defaults, the first that is set.`,
 // addKeyFlags adds a flag for each key of grl.toml.
 func addKeyFlags(flags *pflag.FlagSet) {
 	for _, k := range Keys() {
-		help := "as in grl.toml"
+		help := k.Env()
 		switch value := k.Default.(type) {
 		case []string:
 			flags.StringSlice(k.Name, value, help)
