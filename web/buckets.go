@@ -73,7 +73,7 @@ func newBucketsView(cells []Bucket, q query) bucketsView {
 	}
 	p, from, to := newPager(len(found), size, q.Page, func(n int) string { return q.onPage(n).url() })
 	v.Pager = p
-	for _, i := range q.first(to, found, cells)[from:] {
+	for _, i := range q.window(found, from, to, cells) {
 		v.Rows = append(v.Rows, newBucketRow(&cells[i]))
 	}
 	v.Services = countServices(cells)

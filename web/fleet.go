@@ -83,20 +83,20 @@ func newFleetView(f Fleet, number int) fleetView {
 	}
 	p, from, to := newPager(len(f.Nodes), fleetRows, number, url)
 	v.Pager, v.URL = p, url(from/fleetRows+1)
-	for _, i := range f.first(to)[from:] {
+	for _, i := range f.window(from, to) {
 		v.Rows = append(v.Rows, f.row(&f.Nodes[i]))
 	}
 	return v
 }
 
-// first returns the places of the first n nodes: those that need a look, then
-// by where they are.
-func (f *Fleet) first(n int) []int {
+// window returns the places of the nodes from up to, not including, to: those
+// that need a look first, then by where they are.
+func (f *Fleet) window(from, to int) []int {
 	states, all := make([]nodeState, len(f.Nodes)), make([]int, len(f.Nodes))
 	for i := range f.Nodes {
 		states[i], all[i] = f.state(&f.Nodes[i]), i
 	}
-	return smallest(n, all, func(i, j int) int {
+	return window(all, from, to, func(i, j int) int {
 		if states[i] != states[j] {
 			return cmp.Compare(states[i], states[j])
 		}

@@ -158,11 +158,12 @@ func (q query) find(cells []Bucket) []int {
 	return found
 }
 
-// first returns the first n of found in the order of q. It reorders found.
-func (q query) first(n int, found []int, cells []Bucket) []int {
+// window returns the rows from up to, not including, to of found in the order
+// of q. It reorders found.
+func (q query) window(found []int, from, to int, cells []Bucket) []int {
 	key, descending := q.sort()
 	order := sortKeys[key]
-	return smallest(n, found, func(i, j int) int {
+	return window(found, from, to, func(i, j int) int {
 		a, b := &cells[i], &cells[j]
 		c := order(a, b)
 		if descending {

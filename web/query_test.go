@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -58,7 +59,7 @@ func TestFind(t *testing.T) {
 			var got []string
 			q := parseQuery(mustValues(t, tt.query))
 			found := q.find(cells)
-			for _, i := range q.first(len(found), found, cells) {
+			for _, i := range q.window(found, 0, len(found), cells) {
 				name := cells[i].Name
 				if cells[i].Instance != "" && cells[i].Scope == limiter.Region {
 					name += "@" + cells[i].Instance
@@ -122,19 +123,28 @@ func TestSortedBy(t *testing.T) {
 	}
 }
 
-// The first rows are those that sorting everything puts first.
-func TestFirstAgreesWithSorting(t *testing.T) {
+// The rows of a page are those that sorting everything puts there.
+func TestWindowAgreesWithSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cells := make([]Bucket, rapid.IntRange(0, 200).Draw(t, "cells"))
 		for i := range cells {
 			cells[i] = Bucket{Name: fmt.Sprint(i), Hosts: rapid.IntRange(0, 5).Draw(t, "hosts")}
 		}
-		q := query{Sort: rapid.SampledFrom([]string{"", "hosts", "-hosts", "name", "-name"}).Draw(t, "sort")}
-		n := rapid.IntRange(1, 60).Draw(t, "n")
-		all := q.first(len(cells), q.find(cells), cells)
-		got := q.first(n, q.find(cells), cells)
-		if want := all[:min(n, len(all))]; !slices.Equal(got, want) {
-			t.Fatalf("first %d by %q: %v, want %v", n, q.Sort, got, want)
+		q := query{Sort: rapid.SampledFrom([]string{"hosts", "-hosts", "name", "-name"}).Draw(t, "sort")}
+		to := rapid.IntRange(0, len(cells)).Draw(t, "to")
+		from := rapid.IntRange(0, to).Draw(t, "from")
+
+		key, descending := q.sort()
+		want := q.find(cells)
+		slices.SortFunc(want, func(i, j int) int {
+			c := sortKeys[key](&cells[i], &cells[j])
+			if descending {
+				c = -c
+			}
+			return cmp.Or(c, strings.Compare(cells[i].Name, cells[j].Name))
+		})
+		if got := q.window(q.find(cells), from, to, cells); !slices.Equal(got, want[from:to]) {
+			t.Fatalf("rows %d to %d by %q: %v, want %v", from, to, q.Sort, got, want[from:to])
 		}
 	})
 }
