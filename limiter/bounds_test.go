@@ -168,3 +168,33 @@ func TestReusedCountersStartAtNothing(t *testing.T) {
 		t.Errorf("%d chunks of counters, want 1", n)
 	}
 }
+
+// TestClassesAreBounded: where a configuration tells more pairs of classes
+// apart than there may be leaves, the buckets of callers still hold.
+func TestClassesAreBounded(t *testing.T) {
+	const n = 300 // squared, it is above the bound
+	l := New(Options{MaxNames: 1})
+	s := Service{Name: "s"}
+	for i := range n {
+		caller, procedure := deny(fmt.Sprintf("c%d", i), fmt.Sprintf("c%d", i), ""), deny(fmt.Sprintf("p%d", i), "", fmt.Sprintf("p%d", i))
+		if i%2 == 0 {
+			caller.Block, caller.LimitRPS = true, 0
+		}
+		s.Buckets = append(s.Buckets, caller, procedure)
+	}
+	install(t, l, s)
+	for procedure := range n {
+		for caller := range n {
+			want := 1 - caller%2
+			if got := send(l, 1, fmt.Sprintf("c%d", caller), fmt.Sprintf("p%d", procedure)); got != want {
+				t.Fatalf("c%d to p%d: dropped %d of 1, want %d", caller, procedure, got, want)
+			}
+		}
+	}
+	l.Collect(at(0))
+	wantCounts(t, l, "c0", "", Counts{Offered: n, Dropped: n})
+	wantCounts(t, l, "c1", "", Counts{Offered: n})
+	if got, most := len(l.Service("s").table.Load().leaves), maxClassLeaves+n+2*maxOwnLeaves; got > most {
+		t.Errorf("%d leaves, want at most %d", got, most)
+	}
+}

@@ -2,9 +2,8 @@ package limiter
 
 import "sync/atomic"
 
-// Callee decides requests to one service. The zero value and nil-like results
-// do not occur outside this package; use Limiter.Service. All methods may be
-// called concurrently.
+// Callee decides requests to one service. Limiter.Service makes it; the zero
+// value is not usable. All methods may be called concurrently.
 type Callee struct {
 	own     [2]atomic.Pointer[index] // leaves for callers not verified and verified
 	table   atomic.Pointer[table]

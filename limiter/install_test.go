@@ -160,7 +160,8 @@ func TestInstallUnderLoad(t *testing.T) {
 	var now atomic.Int64
 	others.Go(func() {
 		for !stop.Load() {
-			l.Collect(at(time.Duration(now.Add(int64(time.Second)))))
+			// Slowly, so that no sender is off the processor for a whole grace.
+			l.Collect(at(time.Duration(now.Add(int64(20 * time.Millisecond)))))
 			l.Detail()
 			runtime.Gosched()
 		}
