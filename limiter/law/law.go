@@ -57,8 +57,8 @@ func Ratio(admit float64) float64 {
 	if !(admit > 0) || admit >= 1 {
 		return 0
 	}
-	// Admit is never 0, but 1-admit rounds to 1 below 1e-16.
-	return min(1-admit, 1-0x1p-40)
+	// Admit is never 0, but 1-admit rounds to 1 below 2^-54.
+	return min(1-admit, 1-0x1p-53)
 }
 
 // Fading returns the share of a ratio that still holds when its directive was

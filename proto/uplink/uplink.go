@@ -23,11 +23,9 @@ const (
 	mostRedial  = 5 * time.Second        // the longest wait ever
 	settled     = 3 * time.Second        // a stream that lived so long worked
 	dialLimit   = 3 * time.Second
-	maxMessage  = 16 << 20 // a whole configuration
+	lastWord    = time.Second // the parent may take so long to say why it closed
+	maxMessage  = 16 << 20    // a whole configuration
 )
-
-// Stream is the child's end of a stream to its parent.
-type Stream = connect.BidiStreamForClientSimple[grlv1.JoinRequest, grlv1.JoinResponse]
 
 // Options says whom to dial and what to do with a stream.
 type Options struct {
@@ -37,9 +35,14 @@ type Options struct {
 	// HTTP dials them; it must speak HTTP/2, without TLS too. See HTTPClient.
 	HTTP *http.Client
 	Log  *slog.Logger
-	// Serve runs one stream, from the hello on, until it fails or ctx ends. It
-	// returns what ended the stream.
-	Serve func(ctx context.Context, address string, s *Stream) error
+	// Hello returns the first message of a new stream. What the caller keeps of
+	// the stream before must be gone when it returns.
+	Hello func() *grlv1.Hello
+	// Take takes in one message from the parent. An error ends the stream.
+	Take func(context.Context, *grlv1.JoinResponse) error
+	// Feed sends messages to the parent, from one goroutine, until ctx ends or
+	// send returns an error. What it returns ends the stream.
+	Feed func(ctx context.Context, send func(*grlv1.JoinRequest) error) error
 }
 
 // HTTPClient returns a client for streams between nodes: HTTP/2, also without
@@ -87,6 +90,7 @@ func Run(ctx context.Context, o Options) {
 	}
 }
 
+// once runs one stream until it fails, and returns why.
 func once(ctx context.Context, address string, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,18 +102,49 @@ func once(ctx context.Context, address string, o Options) error {
 	if err != nil {
 		return err
 	}
-	err = o.Serve(ctx, address, s)
-	cancel() // before closing: a peer that is gone must not hold us up
+	fed := make(chan error, 1)
+	go func() { fed <- feed(ctx, s, o) }()
+	taken := make(chan error, 1)
+	go func() { taken <- take(ctx, s, o) }()
+	select {
+	case err = <-taken:
+		cancel()
+		<-fed
+	case err = <-fed:
+		// The parent's own error, if it closed the stream, says more.
+		select {
+		case err = <-taken:
+			cancel()
+		case <-time.After(lastWord):
+			cancel()
+			<-taken
+		}
+	}
 	return errors.Join(err, ignoreCanceled(s.CloseRequest()), ignoreCanceled(s.CloseResponse()))
 }
 
-// Cause returns why the peer closed a stream on which a send failed: its own
-// error if it gave one.
-func Cause(s *Stream, sendErr error) error {
-	if _, err := s.Receive(); err != nil {
+type stream = connect.BidiStreamForClientSimple[grlv1.JoinRequest, grlv1.JoinResponse]
+
+func feed(ctx context.Context, s *stream, o Options) error {
+	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: o.Hello()}}); err != nil {
 		return err
 	}
-	return sendErr
+	return o.Feed(ctx, s.Send)
+}
+
+func take(ctx context.Context, s *stream, o Options) error {
+	for first := true; ; first = false {
+		m, err := s.Receive()
+		if err != nil {
+			return err
+		}
+		if first {
+			o.Log.InfoContext(ctx, "joined parent", "address", s.Peer().Addr)
+		}
+		if err := o.Take(ctx, m); err != nil {
+			return err
+		}
+	}
 }
 
 func ignoreCanceled(err error) error {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"grl/limiter"
 	"grl/limiter/law"
@@ -14,18 +16,35 @@ const (
 	// MaxCells is the most cells in one report or directive; a sender with more
 	// sends several.
 	MaxCells = 5000
-	// MaxNames is the most cells that one stream may name. A stream that
-	// reached it is closed, and the next one numbers anew.
+	// MaxNew is the most cells that one report names, so that it stays below
+	// MaxReport whatever the names.
+	MaxNew = 700
+	// MaxNames is the most cells that one stream may name. A receiver closes a
+	// stream that goes beyond it, and the next one numbers anew.
 	MaxNames = 1 << 20
 	// MaxReport is the most bytes of a message up.
 	MaxReport = 1 << 20
 	// MaxDown is the most bytes of a message down: a whole configuration.
 	MaxDown = 16 << 20
+	// MaxEpoch is the highest epoch that is believed of a hello. A decider
+	// counts its starts, so none comes near; without a bound one forged hello
+	// would use up all epochs there are.
+	MaxEpoch = 1 << 32
 
-	maxName = 256 // bytes of a bucket's, instance's or caller's name, each
+	maxName  = 256     // bytes of a bucket's, instance's or caller's name, each
+	maxHosts = 1 << 20 // below one child; thousands of such still add up
 )
 
 func equal(a, b *limiter.Service) bool { return reflect.DeepEqual(a, b) }
+
+// HeardEpoch returns the highest epoch that the sender of a hello has heard, 0
+// if what it says cannot be.
+func HeardEpoch(m *grlv1.Hello) uint64 {
+	if m.GetHighestEpoch() > MaxEpoch {
+		return 0
+	}
+	return m.GetHighestEpoch()
+}
 
 // Numbers numbers cells for the sender of one direction of a stream. Cells are
 // the sender's own indices. The zero value has named none.
@@ -55,13 +74,14 @@ func (n *Numbers) Forget(index int) {
 	}
 }
 
-// Full reports whether the stream has named as many cells as it may.
-func (n *Numbers) Full() bool { return n.next >= MaxNames }
-
 // FromCellID returns the message for a cell's name.
 func FromCellID(id limiter.CellID) *grlv1.CellName {
-	return &grlv1.CellName{Bucket: id.Bucket, Instance: id.Instance, Caller: id.Caller}
+	return &grlv1.CellName{Bucket: Text(id.Bucket), Instance: Text(id.Instance), Caller: Text(id.Caller)}
 }
+
+// Text returns a name as a message can carry it. A caller may call itself
+// anything; a message with bytes that are no UTF-8 could not be sent at all.
+func Text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // ToCellID returns the name of a cell. It returns an error for one that is too
 // long.
@@ -73,6 +93,22 @@ func ToCellID(m *grlv1.CellName) (limiter.CellID, error) {
 	return id, nil
 }
 
+// Named appends the cells that a message names to those of its stream. It
+// returns an error if one is too long, or they are too many.
+func Named(ids []limiter.CellID, names []*grlv1.CellName) ([]limiter.CellID, error) {
+	if len(names) > MaxCells || len(ids)+len(names) > MaxNames {
+		return ids, fmt.Errorf("%d cells named after %d, at most %d in a message and %d on a stream", len(names), len(ids), MaxCells, MaxNames)
+	}
+	for _, name := range names {
+		id, err := ToCellID(name)
+		if err != nil {
+			return ids, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
 var errColumns = errors.New("columns of unequal length")
 
 // CheckReport returns an error if the columns of a report do not fit each
@@ -80,7 +116,7 @@ var errColumns = errors.New("columns of unequal length")
 // this report, does not cover.
 func CheckReport(m *grlv1.Report, names int) error {
 	n := len(m.GetCell())
-	for _, column := range []int{
+	for _, column := range [...]int{
 		len(m.GetOfferedMicroRps()), len(m.GetHosts()),
 		len(m.GetOffered()), len(m.GetDropped()), len(m.GetShadowDropped()), len(m.GetLate()),
 	} {
@@ -91,15 +127,19 @@ func CheckReport(m *grlv1.Report, names int) error {
 	return checkNumbers(m.GetCell(), names)
 }
 
-// CheckDirective is CheckReport for a directive.
+// CheckDirective is CheckReport for a directive; only its column of admits may
+// not be empty.
 func CheckDirective(m *grlv1.Directive, names int) error {
 	n := len(m.GetCell())
-	for _, column := range []int{
-		len(m.GetAdmit()), len(m.GetOfferedMicroRps()), len(m.GetHosts()), len(m.GetShare()),
+	for _, column := range [...]int{
+		len(m.GetOfferedMicroRps()), len(m.GetHosts()), len(m.GetShare()),
 	} {
 		if column != 0 && column != n {
 			return errColumns
 		}
+	}
+	if len(m.GetAdmit()) != n {
+		return errColumns
 	}
 	return checkNumbers(m.GetCell(), names)
 }
@@ -107,9 +147,6 @@ func CheckDirective(m *grlv1.Directive, names int) error {
 func checkNumbers(cells []uint32, names int) error {
 	if len(cells) > MaxCells {
 		return fmt.Errorf("%d cells in a message, at most %d", len(cells), MaxCells)
-	}
-	if names > MaxNames {
-		return fmt.Errorf("%d cells named on a stream, at most %d", names, MaxNames)
 	}
 	for _, c := range cells {
 		if int64(c) >= int64(names) {
@@ -123,17 +160,18 @@ func checkNumbers(cells []uint32, names int) error {
 // accepted.
 func Row(m *grlv1.Report, i int) (law.Rate, law.Counts) {
 	return law.Rate{
-			Offered: min(law.MicroRPS(at(m.GetOfferedMicroRps(), i)), law.MaxRPS*1e6),
-			Hosts:   at(m.GetHosts(), i),
+			Offered: min(law.MicroRPS(At(m.GetOfferedMicroRps(), i)), law.MaxRPS*1e6),
+			Hosts:   min(At(m.GetHosts(), i), maxHosts),
 		}, law.Counts{
-			Offered:       at(m.GetOffered(), i),
-			Dropped:       at(m.GetDropped(), i),
-			ShadowDropped: at(m.GetShadowDropped(), i),
-			Late:          at(m.GetLate(), i),
+			Offered:       At(m.GetOffered(), i),
+			Dropped:       At(m.GetDropped(), i),
+			ShadowDropped: At(m.GetShadowDropped(), i),
+			Late:          At(m.GetLate(), i),
 		}
 }
 
-func at[T any](column []T, i int) T {
+// At returns row i of a column that may be empty, and then is 0 throughout.
+func At[T any](column []T, i int) T {
 	if i < len(column) {
 		return column[i]
 	}
@@ -141,7 +179,10 @@ func at[T any](column []T, i int) T {
 	return zero
 }
 
-// AppendRow adds a row to a report. Call Trim when all are in.
+// Full reports whether a report has no room for another cell.
+func Full(m *grlv1.Report) bool { return len(m.Cell) >= MaxCells || len(m.Names) >= MaxNew }
+
+// AppendRow adds a row to a report that is not Full. Call Trim when all are in.
 func AppendRow(m *grlv1.Report, number uint32, r law.Rate, n law.Counts) {
 	m.Cell = append(m.Cell, number)
 	m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(r.Offered))
@@ -173,35 +214,46 @@ func trim[T comparable](column []T) []T {
 }
 
 // SplitDirective cuts a directive into messages of at most MaxCells cells. They
-// have the same stamp; the first one has the names of all.
+// have the same stamp; each names the cells that it is the first to carry. The
+// numbers that m names must be the highest ones in it, in order, as Numbers
+// gives them out.
 func SplitDirective(m *grlv1.Directive) []*grlv1.Directive {
-	out := []*grlv1.Directive{m}
-	for last := m; len(last.Cell) > MaxCells; {
-		rest := &grlv1.Directive{
-			Decider:         last.Decider,
-			Epoch:           last.Epoch,
-			Sequence:        last.Sequence,
-			Step:            last.Step,
-			ReportSequence:  last.ReportSequence,
-			Cell:            cut(&last.Cell),
-			Admit:           cut(&last.Admit),
-			OfferedMicroRps: cut(&last.OfferedMicroRps),
-			Hosts:           cut(&last.Hosts),
-			Share:           cut(&last.Share),
-			Hot:             last.Hot,
+	if len(m.Cell) <= MaxCells {
+		return []*grlv1.Directive{m}
+	}
+	named := slices.Max(m.Cell) + 1 - uint32(len(m.Names)) // cells named before
+	names := m.Names
+	var out []*grlv1.Directive
+	for from := 0; from < len(m.Cell); from += MaxCells {
+		to := min(from+MaxCells, len(m.Cell))
+		fresh := 0
+		for _, number := range m.Cell[from:to] {
+			if number >= named {
+				fresh++
+			}
 		}
-		out = append(out, rest)
-		last = rest
+		out = append(out, &grlv1.Directive{
+			Decider:         m.Decider,
+			Epoch:           m.Epoch,
+			Sequence:        m.Sequence,
+			Step:            m.Step,
+			ReportSequence:  m.ReportSequence,
+			Names:           names[:fresh:fresh],
+			Cell:            cut(m.Cell, from, to),
+			Admit:           cut(m.Admit, from, to),
+			OfferedMicroRps: cut(m.OfferedMicroRps, from, to),
+			Hosts:           cut(m.Hosts, from, to),
+			Share:           cut(m.Share, from, to),
+			Hot:             m.Hot,
+		})
+		names = names[fresh:]
 	}
 	return out
 }
 
-// cut shortens a column to MaxCells and returns the rest.
-func cut[T any](column *[]T) []T {
-	if len(*column) <= MaxCells {
+func cut[T any](column []T, from, to int) []T {
+	if len(column) == 0 {
 		return nil
 	}
-	rest := (*column)[MaxCells:]
-	*column = (*column)[:MaxCells:MaxCells]
-	return rest
+	return column[from:to:to]
 }

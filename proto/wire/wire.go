@@ -66,7 +66,7 @@ func fromBucket(b *limiter.Bucket) *grlv1.Bucket {
 	switch {
 	case b.Cost.Header != "":
 		m.Cost = &grlv1.Cost{Source: &grlv1.Cost_Header{Header: b.Cost.Header}}
-	case b.Cost.Fixed > 1:
+	case b.Cost.Fixed != 0:
 		m.Cost = &grlv1.Cost{Source: &grlv1.Cost_Fixed{Fixed: b.Cost.Fixed}}
 	}
 	return m

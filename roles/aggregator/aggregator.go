@@ -88,16 +88,8 @@ func (a *Aggregator) Ready() error { return nil }
 func (a *Aggregator) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, address := range a.opts.Config.Controllers {
-		p := newParent()
 		g.Go(func() error {
-			uplink.Run(ctx, uplink.Options{
-				Addresses: []string{address},
-				HTTP:      a.opts.HTTP,
-				Log:       a.opts.Log,
-				Serve: func(ctx context.Context, address string, s *uplink.Stream) error {
-					return a.serveParent(ctx, address, p, s)
-				},
-			})
+			a.follow(ctx, address)
 			return nil
 		})
 	}

@@ -11,14 +11,17 @@ import (
 
 const (
 	detailEvery = 10 * time.Second
-	detailTop   = 50    // callers of a bucket, pairs of a service
-	detailNames = 10000 // kept apart between two details, of each bucket or service
+	detailTop   = 50      // callers of a bucket, pairs of a service
+	detailNames = 10000   // kept apart between two details, of each bucket or service
+	detailMost  = 1 << 17 // kept apart between two details, of all together
+	detailBytes = 513     // of a name: hosts know no longer ones
 )
 
 // details adds up the details of the zone's hosts.
 type details struct {
 	buckets  map[string]map[string]*grlv1.CallerCounts // bucket → caller → counts; "": the rest
 	services map[string]map[pair]*grlv1.PairCounts     // service → pair → count; zero pair: the rest
+	kept     int                                       // names kept apart
 }
 
 type pair struct{ caller, procedure string }
@@ -29,47 +32,51 @@ func (d *details) add(m *grlv1.Detail) {
 		d.services = make(map[string]map[pair]*grlv1.PairCounts)
 	}
 	for _, b := range m.GetBuckets() {
-		callers := room(d.buckets, b.GetBucket())
+		callers := room(d, d.buckets, b.GetBucket())
 		if callers == nil {
 			continue
 		}
 		for _, c := range append(b.GetCallers(), b.GetRest()) {
-			sum := slot(callers, c.GetCaller())
+			sum := slot(d, callers, c.GetCaller(), len(c.GetCaller()))
 			sum.Offered += c.GetOffered()
 			sum.Dropped += c.GetDropped()
 			sum.ShadowDropped += c.GetShadowDropped()
 		}
 	}
 	for _, s := range m.GetServices() {
-		pairs := room(d.services, s.GetService())
+		pairs := room(d, d.services, s.GetService())
 		if pairs == nil {
 			continue
 		}
 		for _, c := range s.GetPairs() {
-			slot(pairs, pair{c.GetCaller(), c.GetProcedure()}).Offered += c.GetOffered()
+			name := pair{c.GetCaller(), c.GetProcedure()}
+			slot(d, pairs, name, max(len(name.caller), len(name.procedure))).Offered += c.GetOffered()
 		}
-		slot(pairs, pair{}).Offered += s.GetRestOffered()
+		slot(d, pairs, pair{}, 0).Offered += s.GetRestOffered()
 	}
 }
 
 // room returns the inner map of a name, nil if there are too many names.
-func room[K comparable, V any](m map[string]map[K]V, name string) map[K]V {
+func room[K comparable, V any](d *details, m map[string]map[K]V, name string) map[K]V {
 	inner := m[name]
-	if inner == nil && len(m) < detailNames {
+	if inner == nil && len(m) < detailNames && d.kept < detailMost && len(name) <= detailBytes {
 		inner = make(map[K]V)
 		m[name] = inner
+		d.kept++
 	}
 	return inner
 }
 
-// slot returns the counts of a key, of the zero key if there are too many.
-func slot[K comparable, V any](m map[K]*V, key K) *V {
-	if m[key] == nil && len(m) >= detailNames {
+// slot returns the counts of a key of so many bytes, of the zero key if there
+// are too many.
+func slot[K comparable, V any](d *details, m map[K]*V, key K, bytes int) *V {
+	if m[key] == nil && (len(m) >= detailNames || d.kept >= detailMost || bytes > detailBytes) {
 		var rest K
 		key = rest
 	}
 	if m[key] == nil {
 		m[key] = new(V)
+		d.kept++
 	}
 	return m[key]
 }

@@ -27,7 +27,7 @@ type host struct {
 	last     *grlv1.Report // for the fleet's view: configuration held and refused
 
 	numbers           wire.Numbers
-	told              map[string]told        // decider → what the host was told last
+	told              map[string]tellings    // decider → what the host was told last
 	config            *limiter.Configuration // that it was sent
 	bytesIn, bytesOut uint64
 }
@@ -36,31 +36,34 @@ type host struct {
 type receipt struct{ sequence, received uint64 }
 
 // join takes in a host that said hello; before is what its last parent
-// confirmed.
+// confirmed, and now the node's.
 func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *host {
 	h := &host{
 		hello:  hello,
 		wake:   make(chan struct{}, 1),
 		heard:  now,
 		before: before,
-		told:   make(map[string]told),
+		told:   make(map[string]tellings),
 	}
-	if b, ok := n.boots[hello.GetBootId()]; ok {
-		// It was here before: what this node counted of it is exact.
-		h.before = b.counts
-	}
+	key := keyOf(hello)
 	for other := range n.hosts {
-		if other.hello.GetBootId() == hello.GetBootId() {
+		if keyOf(other.hello) == key {
 			n.leave(now, other) // its old stream has not been missed yet
-			h.before = n.boots[hello.GetBootId()].counts
 		}
 	}
-	delete(n.boots, hello.GetBootId())
+	// It was here before. What this node counted of it is exact, but since then
+	// another one may have counted more.
+	for id, counts := range n.boots[key].counts {
+		if counts.Offered > before[id].Offered {
+			before[id] = counts
+		}
+	}
+	n.forgetBoot(key)
 	n.hosts[h] = true
 	if n.firstHost.IsZero() {
 		n.firstHost = now
 	}
-	n.epoch = max(n.epoch, hello.GetHighestEpoch())
+	n.epoch = max(n.epoch, wire.HeardEpoch(hello))
 	n.roster++
 	return h
 }
@@ -71,43 +74,80 @@ func (n *node) leave(now time.Time, h *host) {
 		return
 	}
 	n.leaveSum(h)
-	counts := h.before
+	counts := h.before // of cells that were not named on this stream
 	for number, id := range h.ids {
 		_, counts[id] = h.child.Said(uint32(number))
 	}
-	n.boots[h.hello.GetBootId()] = boot{left: now, counts: counts}
+	n.boots[keyOf(h.hello)] = boot{left: now, counts: counts}
+	n.remembered += len(counts)
+	for n.remembered > maxBoots {
+		n.forgetBoot(n.oldestBoot())
+	}
 	delete(n.hosts, h)
 	n.roster++
+}
+
+func (n *node) forgetBoot(key bootKey) {
+	n.remembered -= len(n.boots[key].counts)
+	delete(n.boots, key)
+}
+
+func (n *node) oldestBoot() bootKey {
+	var oldest bootKey
+	var left time.Time
+	for key, b := range n.boots {
+		if left.IsZero() || b.left.Before(left) {
+			oldest, left = key, b.left
+		}
+	}
+	return oldest
 }
 
 // report takes in a report of a host. It returns an error if the report breaks
 // the protocol, and false if it is older than one taken before.
 func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
-	for _, name := range m.GetNames() {
-		id, err := wire.ToCellID(name)
-		if err != nil {
-			return false, err
-		}
-		i, _ := n.cell(id)
-		h.ids = append(h.ids, id)
-		h.child.Name(i, h.before[id])
+	if m.GetSequence() <= h.sequence || !n.hosts[h] {
+		return false, nil // its names too were taken
 	}
-	if err := wire.CheckReport(m, len(h.ids)); err != nil {
+	if err := n.named(h, m); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
 	}
-	if m.GetSequence() <= h.sequence || !n.hosts[h] {
-		return false, nil
-	}
 	late := !h.begun || now.Sub(h.heard) > law.HostSilent
+	if h.child.Out() {
+		n.returnSum(h)
+	}
 	h.sequence, h.heard, h.begun = m.GetSequence(), now, true
 	n.received++
 	h.reports[h.sequence%uint64(len(h.reports))] = receipt{h.sequence, n.received}
-	n.sum.Return(&h.child)
+	n.fold(h, m, late)
+	if changed(h.last, m) {
+		n.roster++
+	}
+	h.last = m
+	return true, nil
+}
+
+// named takes in the cells that a report names, and checks its columns.
+func (n *node) named(h *host, m *grlv1.Report) error {
+	from := len(h.ids)
+	var err error
+	if h.ids, err = wire.Named(h.ids, m.GetNames()); err != nil {
+		return err
+	}
+	for _, id := range h.ids[from:] {
+		i, _ := n.cell(id)
+		h.child.Name(i, h.before[id])
+		delete(h.before, id) // named again, it has begun at 0
+	}
+	return wire.CheckReport(m, len(h.ids))
+}
+
+// fold takes in the rows of a report.
+func (n *node) fold(h *host, m *grlv1.Report, late bool) {
 	for row, number := range m.GetCell() {
-		i := h.child.Cell(number)
-		if i < 0 {
-			var ok bool
-			if i, ok = n.cell(h.ids[number]); !ok {
+		if h.child.Cell(number) < 0 {
+			i, ok := n.cell(h.ids[number])
+			if !ok {
 				continue // its configuration is older or newer than ours
 			}
 			h.child.Rename(number, i)
@@ -115,13 +155,14 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 		rate, counts := wire.Row(m, row)
 		rate.Hosts = min(rate.Hosts, 1)
 		n.sum.Fold(&h.child, number, rate, counts, late)
-		n.touch(i)
 	}
-	if changed(h.last, m) {
-		n.roster++
+	for p := range n.parents {
+		for _, number := range m.GetCell() {
+			if i := h.child.Cell(number); i >= 0 {
+				p.touch(i)
+			}
+		}
 	}
-	h.last = m
-	return true, nil
 }
 
 // changed reports whether a report says something else of the configuration.
@@ -141,8 +182,8 @@ func (h *host) contained(received uint64) uint64 {
 	return sequence
 }
 
-// told is what a host was told of one decider.
-type told struct {
+// tellings is what a host was told of one decider.
+type tellings struct {
 	stamp   law.Stamp
 	version uint64 // of the admits
 }
@@ -151,7 +192,8 @@ type told struct {
 func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 	var out []*grlv1.Directive
 	for name, d := range n.deciders {
-		if !d.live(now) || !d.taken.After(h.told[name].stamp) {
+		told := h.told[name]
+		if !d.live(now) || !d.taken.After(told.stamp) && d.version <= told.version {
 			continue
 		}
 		m := &grlv1.Directive{
@@ -161,8 +203,8 @@ func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 			Step:           d.taken.Step,
 			ReportSequence: h.contained(d.contains),
 		}
-		n.fill(m, h, h.told[name].version)
-		h.told[name] = told{d.taken, n.version}
+		n.fill(m, h, told.version)
+		h.told[name] = tellings{d.taken, n.version}
 		out = append(out, wire.SplitDirective(m)...)
 	}
 	return out

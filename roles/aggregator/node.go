@@ -12,6 +12,8 @@ import (
 const (
 	idleCell  = 10 * time.Minute // a cell that nobody reports is forgotten after
 	keepBoots = 10 * time.Minute // counts of a host that left are remembered for
+	maxBoots  = 1 << 20          // cells whose counts are remembered, of all hosts that left
+	maxCells  = 1 << 18          // callers are what they say they are: there is an end to it
 )
 
 // node is the aggregator's state: what its hosts said last, their sums, and
@@ -34,10 +36,12 @@ type node struct {
 	hosts     map[*host]bool
 	firstHost time.Time
 	received  uint64 // counts reports of hosts
-	boots     map[uint64]boot
-	epoch     uint64 // highest heard
-	roster    uint64 // counts changes of what the fleet's view shows
-	refused   refusal
+	boots     map[bootKey]boot
+	// remembered is the number of cells in boots.
+	remembered int
+	epoch      uint64 // highest heard
+	roster     uint64 // counts changes of what the fleet's view shows
+	refused    refusal
 }
 
 // refusal is a configuration that the node could not take.
@@ -57,11 +61,21 @@ type admit struct {
 
 // decider is one controller, or region, whose directives the node takes.
 type decider struct {
-	taken law.Stamp
-	heard time.Time
+	taken   law.Stamp
+	heard   time.Time
+	version uint64 // of node.version when its last directive had cells
 	// contains is the count of host reports that its last sums contained.
 	contains uint64
 }
+
+// bootKey names one start of a host. A boot id alone would let a host that
+// draws, or says, the id of another one take its place.
+type bootKey struct {
+	node string
+	id   uint64
+}
+
+func keyOf(m *grlv1.Hello) bootKey { return bootKey{m.GetNode(), m.GetBootId()} }
 
 // boot is what was counted of a host that left, in case it comes back.
 type boot struct {
@@ -77,7 +91,7 @@ func newNode(zone, region string) *node {
 		deciders: make(map[string]*decider),
 		parents:  make(map[*parent]bool),
 		hosts:    make(map[*host]bool),
-		boots:    make(map[uint64]boot),
+		boots:    make(map[bootKey]boot),
 	}
 }
 
@@ -85,6 +99,9 @@ func newNode(zone, region string) *node {
 func (n *node) cell(id limiter.CellID) (int, bool) {
 	b := n.buckets[id.Bucket]
 	if b == nil || !b.HasCell(id, n.zone, n.region) {
+		return -1, false
+	}
+	if _, ok := n.cells.Find(id); !ok && n.cells.Count() >= maxCells {
 		return -1, false
 	}
 	i := n.cells.Index(id)
@@ -101,10 +118,10 @@ func (n *node) install(c *limiter.Configuration) {
 	n.config = c
 	n.buckets = c.ByName()
 	n.epoch = max(n.epoch, c.Epoch)
-	dead := make(map[int]bool)
+	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {
 		if b := n.buckets[id.Bucket]; b == nil || !b.HasCell(id, n.zone, n.region) {
-			dead[i] = true
+			dead[i] = id
 		}
 	})
 	n.forget(dead)
@@ -113,28 +130,31 @@ func (n *node) install(c *limiter.Configuration) {
 // sweep forgets cells that had no traffic for a while, silent hosts' rates, and
 // old boots.
 func (n *node) sweep(now time.Time) {
-	for id, b := range n.boots {
+	for key, b := range n.boots {
 		if now.Sub(b.left) > keepBoots {
-			delete(n.boots, id)
+			n.forgetBoot(key)
 		}
 	}
-	dead := make(map[int]bool)
-	n.cells.Each(func(i int, _ limiter.CellID) {
+	dead := make(map[int]limiter.CellID)
+	n.cells.Each(func(i int, id limiter.CellID) {
 		if n.sum.Rate(i).Offered > 0 {
 			n.active[i] = now
 		} else if now.Sub(n.active[i]) > idleCell {
-			dead[i] = true
+			dead[i] = id
 		}
 	})
 	n.forget(dead)
 }
 
-func (n *node) forget(dead map[int]bool) {
+func (n *node) forget(dead map[int]limiter.CellID) {
 	if len(dead) == 0 {
 		return
 	}
 	for h := range n.hosts {
-		h.child.Forget(func(cell int) bool { return dead[cell] })
+		h.child.Forget(func(cell int) bool { return dead[cell] != limiter.CellID{} })
+	}
+	for p := range n.parents {
+		p.forget(dead)
 	}
 	for i := range dead {
 		n.cells.Forget(i)
@@ -144,16 +164,6 @@ func (n *node) forget(dead map[int]bool) {
 		for h := range n.hosts {
 			h.numbers.Forget(i)
 		}
-		for p := range n.parents {
-			p.forget(i)
-		}
-	}
-}
-
-// touch tells the streams up that a sum may have moved.
-func (n *node) touch(i int) {
-	for p := range n.parents {
-		p.touch(i)
 	}
 }
 
@@ -169,9 +179,22 @@ func (n *node) silence(now time.Time) {
 
 func (n *node) leaveSum(h *host) {
 	n.sum.Leave(&h.child)
-	for number := range h.child.Names() {
-		if i := h.child.Cell(uint32(number)); i >= 0 {
-			n.touch(i)
+	n.touch(h)
+}
+
+func (n *node) returnSum(h *host) {
+	n.sum.Return(&h.child)
+	n.touch(h)
+	n.roster++
+}
+
+// touch tells the streams up that the sums of a host's cells may have moved.
+func (n *node) touch(h *host) {
+	for p := range n.parents {
+		for number := range h.child.Names() {
+			if i := h.child.Cell(uint32(number)); i >= 0 {
+				p.touch(i)
+			}
 		}
 	}
 }
@@ -205,6 +228,7 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 		return true
 	}
 	n.version++
+	d.version = n.version
 	for row, number := range m.GetCell() {
 		i, ok := n.cell(p.ids[number])
 		if !ok {
@@ -214,8 +238,8 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 			decider: m.GetDecider(),
 			version: n.version,
 			admit:   m.GetAdmit()[row],
-			offered: law.MicroRPS(column(m.GetOfferedMicroRps(), row)),
-			hosts:   column(m.GetHosts(), row),
+			offered: law.MicroRPS(wire.At(m.GetOfferedMicroRps(), row)),
+			hosts:   wire.At(m.GetHosts(), row),
 		}
 		if n.active[i].IsZero() {
 			n.active[i] = now
@@ -227,14 +251,6 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 // live reports whether a decider was heard lately. Without a controller an
 // aggregator publishes nothing, and its hosts hold, then decay, then open.
 func (d *decider) live(now time.Time) bool { return now.Sub(d.heard) <= 25*law.T/10 }
-
-func column[T any](c []T, i int) T {
-	if i < len(c) {
-		return c[i]
-	}
-	var zero T
-	return zero
-}
 
 // configurationFor returns the configuration message a host lacks, nil if it
 // has all it asked for.

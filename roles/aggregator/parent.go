@@ -1,7 +1,6 @@
 package aggregator
 
 import (
-	"fmt"
 	"time"
 
 	"grl/limiter"
@@ -58,20 +57,11 @@ func (p *parent) contained(sequence uint64) (uint64, bool) {
 
 // named takes in the cells a directive names, and checks its columns.
 func (p *parent) named(m *grlv1.Directive) error {
-	for _, name := range m.GetNames() {
-		id, err := wire.ToCellID(name)
-		if err != nil {
-			return err
-		}
-		p.ids = append(p.ids, id)
-	}
-	if err := wire.CheckDirective(m, len(p.ids)); err != nil {
+	var err error
+	if p.ids, err = wire.Named(p.ids, m.GetNames()); err != nil {
 		return err
 	}
-	if len(m.GetAdmit()) != len(m.GetCell()) {
-		return fmt.Errorf("directive with %d cells and %d admits", len(m.GetCell()), len(m.GetAdmit()))
-	}
-	return nil
+	return wire.CheckDirective(m, len(p.ids))
 }
 
 // touch marks a cell whose sum may have moved.
@@ -107,7 +97,7 @@ func (n *node) jumps(p *parent) *grlv1.Report {
 		if m == nil {
 			m = &grlv1.Report{}
 		}
-		if len(m.Cell) < wire.MaxCells { // the rest goes with the next full one
+		if !wire.Full(m) { // the rest goes with the next full one
 			n.carry(p, m, i)
 		}
 	}
@@ -129,7 +119,7 @@ func (n *node) full(now time.Time, p *parent) []*grlv1.Report {
 		if !moved && rate.Hosts == before.rate.Hosts && n.sum.Counts(i) == before.counts {
 			return
 		}
-		if len(m.Cell) == wire.MaxCells {
+		if wire.Full(m) {
 			out = append(out, n.seal(p, m))
 			m = &grlv1.Report{}
 		}
@@ -183,12 +173,18 @@ func (p *parent) last(i int) sent {
 	return sent{}
 }
 
-// forget frees the index of a dead cell on this stream.
-func (p *parent) forget(i int) {
-	p.numbers.Forget(i)
-	if i < len(p.sent) {
-		p.sent[i] = sent{}
+// forget frees the indices of dead cells on this stream. Should one of the
+// cells come back, its counts begin at 0.
+func (p *parent) forget(dead map[int]limiter.CellID) {
+	gone := make(map[limiter.CellID]bool, len(dead))
+	for i, id := range dead {
+		gone[id] = true
+		p.numbers.Forget(i)
+		if i < len(p.sent) {
+			p.sent[i] = sent{}
+		}
 	}
+	p.confirmed.Forget(func(id limiter.CellID) bool { return gone[id] })
 }
 
 // nodes returns the hosts for the fleet's view.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/sync/errgroup"
 
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
@@ -143,36 +142,22 @@ func (a *Aggregator) forHost(h *host) []*grlv1.JoinResponse {
 	return out
 }
 
-// serveParent runs one stream to a controller.
-func (a *Aggregator) serveParent(ctx context.Context, address string, p *parent, s *uplink.Stream) error {
-	a.mu.Lock()
-	p.reopen()
-	hello := a.node.hello(p, a.name, a.opts.Version, a.bootID)
-	a.node.parents[p] = true
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		delete(a.node.parents, p)
-		a.mu.Unlock()
-	}()
-	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: hello}}); err != nil {
-		return uplink.Cause(s, err)
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		for {
-			m, err := s.Receive()
-			if err != nil {
-				return err
-			}
-			if err := a.takeFromParent(ctx, p, m); err != nil {
-				return err
-			}
-		}
+// follow keeps a stream to one controller until ctx ends.
+func (a *Aggregator) follow(ctx context.Context, address string) {
+	p := newParent()
+	uplink.Run(ctx, uplink.Options{
+		Addresses: []string{address},
+		HTTP:      a.opts.HTTP,
+		Log:       a.opts.Log,
+		Hello: func() *grlv1.Hello {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			p.reopen()
+			return a.node.hello(p, a.name, a.opts.Version, a.bootID)
+		},
+		Take: func(ctx context.Context, m *grlv1.JoinResponse) error { return a.takeFromParent(ctx, p, m) },
+		Feed: func(ctx context.Context, send func(*grlv1.JoinRequest) error) error { return a.report(ctx, p, send) },
 	})
-	g.Go(func() error { return a.report(ctx, p, s) })
-	a.opts.Log.InfoContext(ctx, "joined controller", "address", address)
-	return g.Wait()
 }
 
 // takeFromParent takes in one message of a controller.
@@ -199,7 +184,15 @@ func (a *Aggregator) takeFromParent(ctx context.Context, p *parent, m *grlv1.Joi
 }
 
 // report sends what moved: at once what jumped, at each T the rest.
-func (a *Aggregator) report(ctx context.Context, p *parent, s *uplink.Stream) error {
+func (a *Aggregator) report(ctx context.Context, p *parent, send func(*grlv1.JoinRequest) error) error {
+	a.mu.Lock()
+	a.node.parents[p] = true
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.node.parents, p)
+		a.mu.Unlock()
+	}()
 	tick := time.NewTicker(law.T)
 	defer tick.Stop()
 	for {
@@ -217,8 +210,8 @@ func (a *Aggregator) report(ctx context.Context, p *parent, s *uplink.Stream) er
 			}
 		}
 		for _, m := range a.forParent(p, full) {
-			if err := s.Send(m); err != nil {
-				return uplink.Cause(s, err)
+			if err := send(m); err != nil {
+				return err
 			}
 		}
 	}

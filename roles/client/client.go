@@ -82,7 +82,9 @@ func (c *Client) Run(ctx context.Context) error {
 			Addresses: c.opts.Config.Aggregators,
 			HTTP:      c.opts.HTTP,
 			Log:       c.opts.Log,
-			Serve:     c.serve,
+			Hello:     c.hello,
+			Take:      c.take,
+			Feed:      c.report,
 		})
 		return nil
 	})
@@ -113,8 +115,11 @@ func (c *Client) tick(ctx context.Context) error {
 	}
 }
 
-// hello returns what the client says of itself on a new stream.
+// hello begins a new stream and returns what the client says of itself on it.
 func (c *Client) hello() *grlv1.Hello {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.reopen()
 	m := &grlv1.Hello{
 		Role:         grlv1.Role_ROLE_CLIENT,
 		Node:         c.name,
@@ -132,32 +137,6 @@ func (c *Client) hello() *grlv1.Hello {
 		m.Callers = []string{c.opts.Config.Caller}
 	}
 	return m
-}
-
-// serve runs one stream to an aggregator.
-func (c *Client) serve(ctx context.Context, address string, s *uplink.Stream) error {
-	c.mu.Lock()
-	c.state.reopen()
-	hello := c.hello()
-	c.mu.Unlock()
-	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: hello}}); err != nil {
-		return uplink.Cause(s, err)
-	}
-	c.opts.Log.InfoContext(ctx, "joined aggregator", "address", address)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		for {
-			m, err := s.Receive()
-			if err != nil {
-				return err
-			}
-			if err := c.take(ctx, m); err != nil {
-				return err
-			}
-		}
-	})
-	g.Go(func() error { return c.report(ctx, s) })
-	return g.Wait()
 }
 
 // take takes in one message of an aggregator.
@@ -188,7 +167,7 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 }
 
 // report sends a report at each T, and every ten seconds who sent.
-func (c *Client) report(ctx context.Context, s *uplink.Stream) error {
+func (c *Client) report(ctx context.Context, send func(*grlv1.JoinRequest) error) error {
 	tick, detail := time.NewTicker(law.T), time.NewTicker(detailEvery)
 	defer tick.Stop()
 	defer detail.Stop()
@@ -209,8 +188,8 @@ func (c *Client) report(ctx context.Context, s *uplink.Stream) error {
 			}
 		}
 		for _, m := range messages {
-			if err := s.Send(m); err != nil {
-				return uplink.Cause(s, err)
+			if err := send(m); err != nil {
+				return err
 			}
 		}
 	}

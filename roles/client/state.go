@@ -154,7 +154,6 @@ func (s *state) install(m *grlv1.Configuration) (bool, error) {
 // forget drops the cells that the configuration no longer has.
 func (s *state) forget() {
 	s.drop(func(id limiter.CellID, _ *cell) bool { return !s.known(id) })
-	s.confirmed.Forget(func(id limiter.CellID) bool { return !s.known(id) })
 }
 
 // sweep drops the cells that the limiter has forgotten and of which nothing is
@@ -165,18 +164,24 @@ func (s *state) sweep() {
 		live[c.ID()] = true
 	}
 	s.drop(func(id limiter.CellID, at *cell) bool {
-		return !live[id] && at.rate == 0 && (at.decider == nil || at.admit >= 1)
+		return !live[id] && at.rate == 0 && (at.decider == nil || law.Ratio(at.admit) == 0)
 	})
 }
 
+// drop forgets cells. Should one come back, its counts begin at 0.
 func (s *state) drop(dead func(limiter.CellID, *cell) bool) {
+	gone := make(map[limiter.CellID]bool)
 	s.table.Each(func(i int, id limiter.CellID) {
 		if dead(id, &s.cells[i]) {
+			gone[id] = true
 			s.table.Forget(i)
 			s.numbers.Forget(i)
 			s.cells[i] = cell{}
 		}
 	})
+	if len(gone) > 0 {
+		s.confirmed.Forget(func(id limiter.CellID) bool { return gone[id] })
+	}
 }
 
 // known reports whether the configuration has the cell.
@@ -188,14 +193,11 @@ func (s *state) known(id limiter.CellID) bool {
 // direct takes a directive. It returns an error if the directive breaks the
 // protocol; one older than the last of its decider changes nothing.
 func (s *state) direct(now time.Time, m *grlv1.Directive) error {
-	for _, name := range m.GetNames() {
-		id, err := wire.ToCellID(name)
-		if err != nil {
-			return err
-		}
-		s.names = append(s.names, id)
+	var err error
+	if s.names, err = wire.Named(s.names, m.GetNames()); err == nil {
+		err = wire.CheckDirective(m, len(s.names))
 	}
-	if err := wire.CheckDirective(m, len(s.names)); err != nil {
+	if err != nil {
 		return fmt.Errorf("directive %d.%d: %w", m.GetEpoch(), m.GetSequence(), err)
 	}
 	d := s.deciders[m.GetDecider()]
@@ -240,7 +242,7 @@ func (s *state) reports() []*grlv1.Report {
 		if at.counts == at.sent.counts && law.RateMoved(at.rate, at.sent.rate) == law.Still {
 			return
 		}
-		if len(m.Cell) == wire.MaxCells {
+		if wire.Full(m) {
 			out = append(out, s.seal(m))
 			m = &grlv1.Report{}
 		}

@@ -40,7 +40,7 @@ type child struct {
 }
 
 // join takes in an aggregator that said hello; before is what its last
-// controller confirmed.
+// controller confirmed, and now the node's.
 func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *child {
 	z := n.zones[hello.GetZone()]
 	if z == nil {
@@ -48,14 +48,18 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 		z.sum.Grow(n.cells.Len())
 		n.zones[z.name] = z
 	}
+	key := keyOf(hello)
 	for other := range n.children {
-		if other.hello.GetBootId() == hello.GetBootId() {
+		if keyOf(other.hello) == key {
 			n.leave(now, other) // its old stream has not been missed yet
 		}
 	}
-	if b, ok := n.boots[hello.GetBootId()]; ok {
+	if b, ok := n.boots[key]; ok {
 		before = b.counts // what this controller counted of it is exact
-		delete(n.boots, hello.GetBootId())
+		delete(n.boots, key)
+	}
+	if !n.warm && z.live == 0 {
+		n.missing[z.name] = true // never a sum without a zone that is there
 	}
 	c := &child{
 		hello:  hello,
@@ -74,11 +78,11 @@ func (n *node) leave(now time.Time, c *child) {
 		return
 	}
 	delete(n.children, c)
-	counts := c.before
+	counts := c.before // of cells that were not named on this stream
 	for number, id := range c.ids {
 		_, counts[id] = c.sums.Said(uint32(number))
 	}
-	n.boots[c.hello.GetBootId()] = boot{left: now, counts: counts}
+	n.boots[keyOf(c.hello)] = boot{left: now, counts: counts}
 	if c.sequence == 0 {
 		return // it had not sent sums
 	}
@@ -105,30 +109,48 @@ func (n *node) lose(now time.Time, c *child) {
 // report takes in a report of an aggregator. It returns an error if the report
 // breaks the protocol, and false if it is older than one taken before.
 func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
-	for _, name := range m.GetNames() {
-		id, err := wire.ToCellID(name)
-		if err != nil {
-			return false, err
-		}
-		i, _ := n.cell(id, c.zone.name, c.zone.region)
-		c.ids = append(c.ids, id)
-		c.sums.Name(i, c.before[id])
-		c.counted = append(c.counted, time.Time{})
-		c.bind(i, uint32(len(c.ids)-1))
+	if m.GetSequence() <= c.sequence || !n.children[c] {
+		return false, nil // its names too were taken
 	}
-	if err := wire.CheckReport(m, len(c.ids)); err != nil {
+	if err := n.named(c, m); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), c.hello.GetNode(), err)
 	}
-	if m.GetSequence() <= c.sequence || !n.children[c] {
-		return false, nil
-	}
+	silent := now.Sub(c.heard)
 	if c.sequence == 0 {
 		n.begin(now, c)
+		silent = forever // nothing tells since when it counts
+	}
+	if c.sums.Out() {
+		c.zone.sum.Return(&c.sums)
 	}
 	c.sequence, c.heard, c.last = m.GetSequence(), now, m
 	if m.GetNodes() != nil {
 		c.nodes, c.nodesAt = m.GetNodes(), now
 	}
+	n.fold(now, c, m, silent)
+	return true, nil
+}
+
+// named takes in the cells that a report names, and checks its columns.
+func (n *node) named(c *child, m *grlv1.Report) error {
+	from := len(c.ids)
+	var err error
+	if c.ids, err = wire.Named(c.ids, m.GetNames()); err != nil {
+		return err
+	}
+	for number, id := range c.ids[from:] {
+		i, _ := n.cell(id, c.zone.name, c.zone.region)
+		c.sums.Name(i, c.before[id])
+		delete(c.before, id) // named again, it has begun at 0
+		c.counted = append(c.counted, time.Time{})
+		c.bind(i, uint32(from+number))
+	}
+	return wire.CheckReport(m, len(c.ids))
+}
+
+// fold takes in the rows of a report of a child that had been silent for so
+// long before it.
+func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Duration) {
 	for row, number := range m.GetCell() {
 		i := c.sums.Cell(number)
 		if i < 0 {
@@ -140,13 +162,14 @@ func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
 			c.bind(i, number)
 		}
 		rate, counts := wire.Row(m, row)
-		since := now.Sub(c.counted[number])
+		// A cell that a child did not carry for longer had not moved at its
+		// last T, so what it now adds was counted since.
+		since := min(now.Sub(c.counted[number]), max(silent, law.T))
 		c.counted[number] = now
 		more := c.zone.sum.Fold(&c.sums, number, rate, counts, since > law.HostSilent)
 		n.recorder.add(c.ids[number], c.zone.name, now, since, more)
 		n.touch(i)
 	}
-	return true, nil
 }
 
 // bind remembers under which number the child reports a cell.

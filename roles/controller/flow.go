@@ -6,9 +6,9 @@ import (
 	"grl/limiter/law"
 )
 
-// flow turns cumulative counts into rates for people to look at: the mean over
-// the last few ticks, since reports and ticks do not keep step. The zero value
-// is empty.
+// flow says what happened lately to what was offered to a cell, for people to
+// look at: the mean over the last few ticks. It keeps to shares, since reports
+// and ticks do not keep step. The zero value is empty.
 type flow struct {
 	marks [5]mark
 	next  int
@@ -25,21 +25,18 @@ func (f *flow) tick(now time.Time, c law.Counts) {
 	f.next = (f.next + 1) % len(f.marks)
 }
 
-// rates returns what was counted a second lately.
-func (f *flow) rates() (offered, dropped, shadowDropped float64) {
-	newest := f.marks[(f.next+len(f.marks)-1)%len(f.marks)]
+// shares returns which shares of what was offered lately were dropped, and
+// virtually dropped; 0 if nothing was offered.
+func (f *flow) shares() (dropped, shadowDropped float64) {
+	newest := f.marks[(f.next+len(f.marks)-1)%len(f.marks)].counts
 	for i := range f.marks {
 		oldest := f.marks[(f.next+i)%len(f.marks)]
-		if oldest.at.IsZero() || oldest.counts.Offered > newest.counts.Offered {
+		if oldest.at.IsZero() || oldest.counts.Offered >= newest.Offered {
 			continue
 		}
-		seconds := newest.at.Sub(oldest.at).Seconds()
-		if seconds <= 0 {
-			return 0, 0, 0
-		}
-		return float64(newest.counts.Offered-oldest.counts.Offered) / seconds,
-			float64(newest.counts.Dropped-oldest.counts.Dropped) / seconds,
-			float64(newest.counts.ShadowDropped-oldest.counts.ShadowDropped) / seconds
+		offered := float64(newest.Offered - oldest.counts.Offered)
+		return float64(newest.Dropped-oldest.counts.Dropped) / offered,
+			float64(newest.ShadowDropped-oldest.counts.ShadowDropped) / offered
 	}
-	return 0, 0, 0
+	return 0, 0
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"time"
 
 	"grl/limiter"
@@ -12,6 +13,8 @@ import (
 const (
 	idleCell  = 10 * time.Minute // a cell that nobody reports is forgotten after
 	keepBoots = 10 * time.Minute // counts of an aggregator that left are remembered for
+	maxCells  = 1 << 20          // callers are what they say they are: there is an end to it
+	forever   = time.Duration(math.MaxInt64)
 )
 
 // globalDecider names the decider of a controller without a parent.
@@ -37,7 +40,7 @@ type node struct {
 
 	zones    map[string]*zone
 	children map[*child]bool
-	boots    map[uint64]boot
+	boots    map[bootKey]boot
 	recorder recorder
 }
 
@@ -62,6 +65,15 @@ type zone struct {
 	kept         []*child // lost ones whose last sums still count
 }
 
+// bootKey names one start of an aggregator. A boot id alone would let one that
+// draws, or says, the id of another one take its place.
+type bootKey struct {
+	node, zone string
+	id         uint64
+}
+
+func keyOf(m *grlv1.Hello) bootKey { return bootKey{m.GetNode(), m.GetZone(), m.GetBootId()} }
+
 // boot is what was counted of an aggregator that left, in case it comes back.
 type boot struct {
 	left   time.Time
@@ -76,7 +88,7 @@ func newNode(now time.Time, epoch uint64, zones []string) *node {
 		config:   &limiter.Configuration{},
 		zones:    make(map[string]*zone),
 		children: make(map[*child]bool),
-		boots:    make(map[uint64]boot),
+		boots:    make(map[bootKey]boot),
 	}
 	for _, name := range zones {
 		n.missing[name] = true
@@ -89,6 +101,9 @@ func newNode(now time.Time, epoch uint64, zones []string) *node {
 func (n *node) cell(id limiter.CellID, zone, region string) (int, bool) {
 	b := n.buckets[id.Bucket]
 	if b == nil || !b.HasCell(id, zone, region) {
+		return -1, false
+	}
+	if _, ok := n.cells.Find(id); !ok && n.cells.Count() >= maxCells {
 		return -1, false
 	}
 	i := n.cells.Index(id)
@@ -284,6 +299,11 @@ func (n *node) age(now time.Time) {
 			z.sum.Leave(&c.sums)
 		}
 		z.kept = kept
+	}
+	for c := range n.children {
+		if now.Sub(c.heard) >= law.ZoneKept {
+			c.zone.sum.Leave(&c.sums) // its stream lives, but it hangs
+		}
 	}
 	for id, b := range n.boots {
 		if now.Sub(b.left) > keepBoots {

@@ -59,15 +59,18 @@ func (r *recorder) add(cell limiter.CellID, zone string, now time.Time, span tim
 		s = &series{}
 		r.open[place{cell, zone}] = s
 	}
-	m := s.minute(now.Unix() / 60)
-	m.offered += more.Late // when it came is not known: it enters totals only
+	// When the late part came is not known: it enters totals only. Of drops it
+	// is not known which were late.
 	offered := more.Offered - min(more.Late, more.Offered)
-	if offered == 0 {
-		m.dropped += more.Dropped
-		m.shadowDropped += more.ShadowDropped
-		return
+	dropped := min(more.Dropped, offered)
+	shadowDropped := min(more.ShadowDropped, offered-dropped)
+	m := s.minute(now.Unix() / 60)
+	m.offered += more.Offered - offered
+	m.dropped += more.Dropped - dropped
+	m.shadowDropped += more.ShadowDropped - shadowDropped
+	if offered > 0 {
+		s.spread(now, span, offered, dropped, shadowDropped)
 	}
-	s.spread(now, span, offered, more.Dropped, more.ShadowDropped)
 }
 
 // spread gives each second of the span its share, so that the shares add up.
@@ -77,7 +80,12 @@ func (s *series) spread(now time.Time, span time.Duration, offered, dropped, sha
 	var gaveOffered, gaveDropped, gaveShadow uint64
 	for at := begin.Unix(); at <= now.Unix(); at++ {
 		part := min(1, max(0, time.Unix(at+1, 0).Sub(begin).Seconds()/span.Seconds()))
-		upTo := func(total uint64) uint64 { return uint64(part*float64(total) + 0.5) }
+		upTo := func(total uint64) uint64 {
+			if part == 1 {
+				return total // a float64 does not hold every count
+			}
+			return min(total, uint64(part*float64(total)+0.5))
+		}
 		sec, m := s.second(at), s.minute(at/60)
 		sec.offered += upTo(offered) - gaveOffered
 		m.offered += upTo(offered) - gaveOffered

@@ -11,8 +11,9 @@ import (
 
 const (
 	trafficHours = 24
-	trafficTop   = 50   // callers of a bucket, pairs of a service
-	trafficNames = 1000 // kept apart within an hour, of each
+	trafficTop   = 50      // callers of a bucket, pairs of a service
+	trafficNames = 1000    // kept apart within an hour, of each
+	trafficMost  = 1 << 16 // kept apart within an hour, of all together
 )
 
 // traffic keeps, by the hour, who sends: what aggregators tell in details. The
@@ -25,6 +26,7 @@ type trafficHour struct {
 	start    time.Time
 	buckets  map[string]map[string]*grlv1.CallerCounts // bucket → caller, "" for the rest
 	services map[string]map[pair]uint64                // service → pair, the zero one for the rest
+	kept     int                                       // names kept apart
 }
 
 type pair struct{ caller, procedure string }
@@ -33,17 +35,18 @@ type pair struct{ caller, procedure string }
 func (t *traffic) add(now time.Time, m *grlv1.Detail) {
 	h := t.hour(now)
 	for _, b := range m.GetBuckets() {
-		if h.buckets[b.GetBucket()] == nil {
-			h.buckets[b.GetBucket()] = make(map[string]*grlv1.CallerCounts)
+		callers := room(h, h.buckets, b.GetBucket())
+		if callers == nil {
+			continue
 		}
-		callers := h.buckets[b.GetBucket()]
 		for _, c := range append(b.GetCallers(), b.GetRest()) {
 			caller := c.GetCaller()
-			if callers[caller] == nil && len(callers) >= trafficNames {
+			if callers[caller] == nil && (len(callers) >= trafficNames || h.kept >= trafficMost) {
 				caller = ""
 			}
 			if callers[caller] == nil {
 				callers[caller] = &grlv1.CallerCounts{Caller: caller}
+				h.kept++
 			}
 			callers[caller].Offered += c.GetOffered()
 			callers[caller].Dropped += c.GetDropped()
@@ -51,19 +54,34 @@ func (t *traffic) add(now time.Time, m *grlv1.Detail) {
 		}
 	}
 	for _, s := range m.GetServices() {
-		if h.services[s.GetService()] == nil {
-			h.services[s.GetService()] = make(map[pair]uint64)
+		pairs := room(h, h.services, s.GetService())
+		if pairs == nil {
+			continue
 		}
-		pairs := h.services[s.GetService()]
 		for _, c := range s.GetPairs() {
 			p := pair{c.GetCaller(), c.GetProcedure()}
-			if _, ok := pairs[p]; !ok && len(pairs) >= trafficNames {
-				p = pair{}
+			if _, ok := pairs[p]; !ok {
+				if len(pairs) >= trafficNames || h.kept >= trafficMost {
+					p = pair{}
+				} else {
+					h.kept++
+				}
 			}
 			pairs[p] += c.GetOffered()
 		}
 		pairs[pair{}] += s.GetRestOffered()
 	}
+}
+
+// room returns the inner map of a name, nil if there are too many names.
+func room[K comparable, V any](h *trafficHour, m map[string]map[K]V, name string) map[K]V {
+	inner := m[name]
+	if inner == nil && h.kept < trafficMost {
+		inner = make(map[K]V)
+		m[name] = inner
+		h.kept++
+	}
+	return inner
 }
 
 func (t *traffic) hour(now time.Time) *trafficHour {

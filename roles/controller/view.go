@@ -89,7 +89,9 @@ func (n *node) live(now time.Time, i int, row *web.Bucket) {
 			live += r.Offered
 		}
 	}
-	row.OfferedRPS, row.DroppedRPS, row.ShadowDroppedRPS = s.flow.rates()
+	dropped, shadowDropped := s.flow.shares()
+	row.OfferedRPS = s.rate.Offered.RPS()
+	row.DroppedRPS, row.ShadowDroppedRPS = dropped*row.OfferedRPS, shadowDropped*row.OfferedRPS
 	row.AdmittedRPS = row.OfferedRPS - row.DroppedRPS
 	row.Hosts = int(s.rate.Hosts)
 	row.Silent = s.rate.Offered > 0 && live == 0
@@ -159,15 +161,22 @@ func (n *node) tree(now time.Time) []*grlv1.Node {
 				ConfigRevision:  h.GetConfigRevision(),
 				RefusedRevision: h.GetRefusedRevision(),
 				RefusedReason:   h.GetRefusedReason(),
-				// A host that fell silent is told of at once, so one that was
-				// not reported since.
-				ReportAgeMs:   h.GetReportAgeMs(),
-				BytesReceived: h.GetBytesReceived(),
-				BytesSent:     h.GetBytesSent(),
+				ReportAgeMs:     reportAge(h, now.Sub(c.nodesAt)),
+				BytesReceived:   h.GetBytesReceived(),
+				BytesSent:       h.GetBytesSent(),
 			})
 		}
 	}
 	return out
+}
+
+// reportAge returns the age of a host's last report, told so long ago: one that
+// falls silent is told of at once, so a host that was not has gone on reporting.
+func reportAge(h *grlv1.Node, told time.Duration) uint32 {
+	if age := time.Duration(h.GetReportAgeMs()) * time.Millisecond; age > law.HostSilent {
+		return uint32((age + told).Milliseconds())
+	}
+	return h.GetReportAgeMs()
 }
 
 func webNode(m *grlv1.Node) web.Node {

@@ -1,0 +1,30 @@
+package rolestest
+
+import (
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
+)
+
+// Buckets returns what the controller's API says of the buckets.
+func (p *Plane) Buckets() []*grlv1.BucketView {
+	p.t.Helper()
+	r, err := p.view().ListBuckets(p.t.Context(), &grlv1.ListBucketsRequest{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r.GetBuckets()
+}
+
+// Fleet returns what the controller's API says of the tree.
+func (p *Plane) Fleet() *grlv1.GetFleetResponse {
+	p.t.Helper()
+	r, err := p.view().GetFleet(p.t.Context(), &grlv1.GetFleetRequest{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
+func (p *Plane) view() grlv1connect.ViewServiceClient {
+	return grlv1connect.NewViewServiceClient(p.Network.Client(p.t), "http://controller")
+}
