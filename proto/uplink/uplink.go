@@ -29,8 +29,8 @@ const (
 
 // Options says whom to dial and what to do with a stream.
 type Options struct {
-	// Addresses of the parents, as URLs; one at a time is used, the next one
-	// when it fails. Empty: Run waits for ctx.
+	// Addresses of the parents, as URLs; one at a time is used, at first any,
+	// then the next one when it fails. Empty: Run waits for ctx.
 	Addresses []string
 	// HTTP dials them; it must speak HTTP/2, without TLS too. See HTTPClient.
 	HTTP *http.Client
@@ -72,17 +72,24 @@ func Run(ctx context.Context, o Options) {
 		return
 	}
 	wait := backoff{}
-	for i := 0; ctx.Err() == nil; i++ {
+	lost := false
+	// Children begin at different parents, so that these share the load.
+	for i := rand.IntN(len(o.Addresses)); ctx.Err() == nil; i++ {
 		address := o.Addresses[i%len(o.Addresses)]
 		began := time.Now()
 		err := once(ctx, address, o)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > settled {
+		level := slog.LevelWarn
+		switch {
+		case time.Since(began) > settled:
 			wait = backoff{}
+		case lost:
+			level = slog.LevelDebug // it has been said
 		}
-		o.Log.WarnContext(ctx, "lost parent", "address", address, "after_seconds", time.Since(began).Seconds(), "err", err)
+		lost = true
+		o.Log.Log(ctx, level, "no parent", "address", address, "after_seconds", time.Since(began).Seconds(), "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait.next()):

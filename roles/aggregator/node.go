@@ -63,7 +63,8 @@ type admit struct {
 type decider struct {
 	taken   law.Stamp
 	heard   time.Time
-	version uint64 // of node.version when its last directive had cells
+	trail   law.Trail // of what was passed on to the hosts
+	version uint64    // of node.version when its last directive had cells
 	// contains is the count of host reports that its last sums contained.
 	contains uint64
 }
@@ -219,6 +220,7 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 		return false
 	}
 	d.taken, d.heard = stamp, now
+	d.trail.Note(now, stamp)
 	n.epoch = max(n.epoch, stamp.Epoch)
 	if contains, ok := p.contained(m.GetReportSequence()); ok {
 		d.contains = contains

@@ -18,6 +18,7 @@ type parent struct {
 	sent      []sent // by cell
 	touched   []bool // by cell: in dirty
 	dirty     []int  // cells whose sum may have moved since the last report
+	begun     bool   // sums were sent
 	sequence  uint64
 	reports   [64]receipt // report → count of host reports it contains
 	roster    uint64      // version of the roster sent
@@ -111,6 +112,7 @@ func (n *node) jumps(p *parent) *grlv1.Report {
 // one, since a report renews all.
 func (n *node) full(now time.Time, p *parent) []*grlv1.Report {
 	p.look()
+	p.begun = true
 	var out []*grlv1.Report
 	m := &grlv1.Report{}
 	n.cells.Each(func(i int, _ limiter.CellID) {
@@ -125,11 +127,26 @@ func (n *node) full(now time.Time, p *parent) []*grlv1.Report {
 		}
 		n.carry(p, m, i)
 	})
+	n.call(now, p, m)
+	return append(out, n.seal(p, m))
+}
+
+// warming returns the report of an aggregator that may not send sums yet: it
+// says that it is there, and who is.
+func (n *node) warming(now time.Time, p *parent) *grlv1.Report {
+	m := &grlv1.Report{Warming: true}
+	n.call(now, p, m)
+	m = n.seal(p, m)
+	p.reports[p.sequence%uint64(len(p.reports))] = receipt{sequence: p.sequence} // contains no host's report
+	return m
+}
+
+// call adds the hosts to a report if the parent's view of them may be old.
+func (n *node) call(now time.Time, p *parent, m *grlv1.Report) {
 	if p.roster != n.roster || now.Sub(p.rosterAt) >= rosterEvery {
 		m.Nodes = n.nodes(now)
 		p.roster, p.rosterAt = n.roster, now
 	}
-	return append(out, n.seal(p, m))
 }
 
 func (n *node) carry(p *parent, m *grlv1.Report, i int) {
@@ -201,6 +218,7 @@ func (n *node) nodes(now time.Time) []*grlv1.Node {
 			RefusedRevision: h.last.GetRefusedRevision(),
 			RefusedReason:   h.last.GetRefusedReason(),
 			ReportAgeMs:     uint32(now.Sub(h.heard).Milliseconds()),
+			DirectiveAgeMs:  uint32(n.directiveAge(h).Milliseconds()),
 			BytesReceived:   h.bytesIn,
 			BytesSent:       h.bytesOut,
 		})
@@ -221,4 +239,16 @@ func (n *node) hello(p *parent, name, version string, bootID uint64) *grlv1.Hell
 		HighestEpoch: n.epoch,
 		Confirmed:    p.confirmed.Message(false),
 	}
+}
+
+// directiveAge returns how old the directive was that a host had taken, when it
+// reported last; of several deciders, the oldest.
+func (n *node) directiveAge(h *host) time.Duration {
+	var age time.Duration
+	for _, t := range h.last.GetTaken() {
+		if d := n.deciders[t.GetDecider()]; d != nil {
+			age = max(age, d.trail.Age(h.heard, law.Stamp{Epoch: t.GetEpoch(), Sequence: t.GetSequence(), Step: t.GetStep()}))
+		}
+	}
+	return age
 }

@@ -222,14 +222,16 @@ func (a *Aggregator) forParent(p *parent, full bool) []*grlv1.JoinRequest {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	if !a.node.mayReport(now) {
-		return nil
-	}
 	var reports []*grlv1.Report
-	if full || p.sequence == 0 {
+	switch ready := a.node.mayReport(now); {
+	case ready && (full || !p.begun):
 		reports = a.node.full(now, p)
-	} else if m := a.node.jumps(p); m != nil {
-		reports = append(reports, m)
+	case ready:
+		if m := a.node.jumps(p); m != nil {
+			reports = append(reports, m)
+		}
+	case full:
+		reports = append(reports, a.node.warming(now, p))
 	}
 	var out []*grlv1.JoinRequest
 	for _, m := range reports {

@@ -14,7 +14,7 @@ type Config struct {
 	// Zone and Region are where the workload runs.
 	Zone   string `mapstructure:"zone"`
 	Region string `mapstructure:"region"`
-	// Aggregators of the zone, as URLs; the first that answers is used.
+	// Aggregators of the zone, as URLs; one is used, another when it fails.
 	Aggregators []string `mapstructure:"aggregators"`
 	// Upstream is the workload's own address: http://, https:// or h2c://.
 	// Empty: no inbound proxy.

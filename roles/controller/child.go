@@ -24,6 +24,7 @@ type child struct {
 
 	sequence  uint64 // of its last report; 0: none yet
 	contained uint64 // of the last report that the last directive contains
+	begun     bool   // sent sums
 	heard     time.Time
 	counted   []time.Time // by number: when its counts were last folded
 	at        []uint32    // by cell: the number of the child's for it, plus 1
@@ -83,7 +84,7 @@ func (n *node) leave(now time.Time, c *child) {
 		_, counts[id] = c.sums.Said(uint32(number))
 	}
 	n.boots[keyOf(c.hello)] = boot{left: now, counts: counts}
-	if c.sequence == 0 {
+	if !c.begun {
 		return // it had not sent sums
 	}
 	c.lost = now
@@ -116,19 +117,55 @@ func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), c.hello.GetNode(), err)
 	}
 	silent := now.Sub(c.heard)
-	if c.sequence == 0 {
+	if m.GetWarming() {
+		c.take(now, m)
+		return true, nil
+	}
+	if !c.begun {
 		n.begin(now, c)
 		silent = forever // nothing tells since when it counts
 	}
 	if c.sums.Out() {
 		c.zone.sum.Return(&c.sums)
 	}
+	c.take(now, m)
+	n.fold(now, c, m, silent)
+	return true, nil
+}
+
+// directiveAge returns how old the directive was that a child had taken, when
+// it reported last.
+func (n *node) directiveAge(c *child) time.Duration {
+	stamp, _ := c.taken()
+	return n.trail.Age(c.heard, stamp)
+}
+
+// taken returns the stamp of this decider's directive that the child took last,
+// false if it took none.
+func (c *child) taken() (law.Stamp, bool) {
+	for _, t := range c.last.GetTaken() {
+		if t.GetDecider() == globalDecider {
+			return law.Stamp{Epoch: t.GetEpoch(), Sequence: t.GetSequence(), Step: t.GetStep()}, true
+		}
+	}
+	return law.Stamp{}, false
+}
+
+// take keeps what a report says of its sender.
+func (c *child) take(now time.Time, m *grlv1.Report) {
 	c.sequence, c.heard, c.last = m.GetSequence(), now, m
 	if m.GetNodes() != nil {
 		c.nodes, c.nodesAt = m.GetNodes(), now
 	}
-	n.fold(now, c, m, silent)
-	return true, nil
+}
+
+// follows returns the epoch of another controller whose directives the child
+// takes instead of ours, 0 if it takes ours.
+func (n *node) follows(c *child) uint64 {
+	if stamp, ok := c.taken(); ok && stamp.Epoch > n.epoch {
+		return stamp.Epoch
+	}
+	return 0
 }
 
 // named takes in the cells that a report names, and checks its columns.
@@ -186,6 +223,7 @@ func (c *child) bind(cell int, number uint32) {
 // begin takes in that an aggregator sends sums: its zone is there, and if the
 // last sums of lost ones still counted, its hosts are coming over.
 func (n *node) begin(now time.Time, c *child) {
+	c.begun = true
 	c.zone.live++
 	delete(n.missing, c.zone.name)
 	for _, lost := range c.zone.kept {

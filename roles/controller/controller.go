@@ -129,6 +129,9 @@ func (c *Controller) Ready() error {
 	if !c.node.mayPublish(time.Now()) {
 		return fmt.Errorf("warming up: %d zones have not reported since the start", len(c.node.missing))
 	}
+	if c.node.rival > c.node.epoch {
+		return fmt.Errorf("another controller decides, at epoch %d; this one is at %d", c.node.rival, c.node.epoch)
+	}
 	return nil
 }
 

@@ -27,6 +27,8 @@ type node struct {
 	began    time.Time
 	epoch    uint64
 	sequence uint64          // of the last directive; 0: none yet
+	trail    law.Trail       // of the directives
+	rival    uint64          // epoch of another controller that an aggregator follows; 0: none
 	warm     bool            // may publish
 	missing  map[string]bool // zones of before the start that have not reported
 
@@ -231,7 +233,7 @@ func (n *node) decide(now time.Time) bool {
 		}
 	}
 	if jumped {
-		n.publish(dirty, law.Jumps)
+		n.publish(now, dirty, law.Jumps)
 	}
 	return jumped
 }
@@ -251,13 +253,14 @@ func (n *node) renew(now time.Time) bool {
 	if !n.mayPublish(now) {
 		return false
 	}
-	n.publish(all, law.Drifts)
+	n.publish(now, all, law.Drifts)
 	return true
 }
 
 // publish makes a directive of those cells that moved at least so far.
-func (n *node) publish(cells []int, least law.Moved) {
+func (n *node) publish(now time.Time, cells []int, least law.Moved) {
 	n.sequence++
+	n.trail.Note(now, law.Stamp{Epoch: n.epoch, Sequence: n.sequence})
 	n.version++
 	for _, i := range cells {
 		s := &n.states[i]

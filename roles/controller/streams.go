@@ -126,12 +126,25 @@ func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinReques
 			c.metrics.reports.WithLabelValues("stale").Inc()
 		default:
 			c.metrics.reports.WithLabelValues("folded").Inc()
+			c.noteRival(ctx, child)
 			wake(c.moved)
 		}
 	case m.GetDetail() != nil:
 		c.traffic.add(time.Now(), m.GetDetail())
 	}
 	return nil
+}
+
+// noteRival logs that another controller decides for an aggregator of ours: with
+// a store of its own, only one may. The caller holds mu.
+func (c *Controller) noteRival(ctx context.Context, child *child) {
+	epoch := c.node.follows(child)
+	if epoch == 0 || epoch == c.node.rival {
+		return
+	}
+	c.node.rival = epoch
+	c.opts.Log.ErrorContext(ctx, "another controller decides for an aggregator of this one: stop one of the two",
+		"node", child.hello.GetNode(), "zone", child.hello.GetZone(), "epoch", epoch, "own_epoch", c.node.epoch)
 }
 
 // forChild returns the messages that an aggregator lacks.

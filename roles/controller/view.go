@@ -146,6 +146,7 @@ func (n *node) tree(now time.Time) []*grlv1.Node {
 			RefusedRevision: c.last.GetRefusedRevision(),
 			RefusedReason:   c.last.GetRefusedReason(),
 			ReportAgeMs:     uint32(now.Sub(c.heard).Milliseconds()),
+			DirectiveAgeMs:  uint32(n.directiveAge(c).Milliseconds()),
 			BytesReceived:   c.bytesIn,
 			BytesSent:       c.bytesOut,
 			Hosts:           uint32(len(c.nodes)),
@@ -162,6 +163,7 @@ func (n *node) tree(now time.Time) []*grlv1.Node {
 				RefusedRevision: h.GetRefusedRevision(),
 				RefusedReason:   h.GetRefusedReason(),
 				ReportAgeMs:     reportAge(h, now.Sub(c.nodesAt)),
+				DirectiveAgeMs:  h.GetDirectiveAgeMs(),
 				BytesReceived:   h.GetBytesReceived(),
 				BytesSent:       h.GetBytesSent(),
 			})
@@ -194,6 +196,7 @@ func webNode(m *grlv1.Node) web.Node {
 		RefusedRevision: m.GetRefusedRevision(),
 		RefusedReason:   m.GetRefusedReason(),
 		ReportAge:       time.Duration(m.GetReportAgeMs()) * time.Millisecond,
+		DirectiveAge:    time.Duration(m.GetDirectiveAgeMs()) * time.Millisecond,
 		BytesReceived:   m.GetBytesReceived(),
 		BytesSent:       m.GetBytesSent(),
 		Hosts:           int(m.GetHosts()),

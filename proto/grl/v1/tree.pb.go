@@ -707,7 +707,10 @@ type Report struct {
 	Late []uint64 `protobuf:"varint,14,rep,packed,name=late,proto3" json:"late,omitempty"`
 	// The reporting node's children, for the fleet's view; only from aggregators
 	// and only in the report of each period.
-	Nodes         []*Node `protobuf:"bytes,15,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*Node `protobuf:"bytes,15,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// The sender began a moment ago: its hosts have not all found it, and it
+	// sends no sums yet.
+	Warming       bool `protobuf:"varint,16,opt,name=warming,proto3" json:"warming,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +850,13 @@ func (x *Report) GetNodes() []*Node {
 	return nil
 }
 
+func (x *Report) GetWarming() bool {
+	if x != nil {
+		return x.Warming
+	}
+	return false
+}
+
 // Node is what a parent knows of one of its children.
 type Node struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -863,7 +873,7 @@ type Node struct {
 	// Bytes received from it and sent to it since it joined.
 	BytesReceived uint64 `protobuf:"varint,10,opt,name=bytes_received,json=bytesReceived,proto3" json:"bytes_received,omitempty"`
 	BytesSent     uint64 `protobuf:"varint,11,opt,name=bytes_sent,json=bytesSent,proto3" json:"bytes_sent,omitempty"`
-	// Highest age of a directive at the node.
+	// Age of the directive that it took last, as of its last report; 0: none yet.
 	DirectiveAgeMs uint32 `protobuf:"varint,12,opt,name=directive_age_ms,json=directiveAgeMs,proto3" json:"directive_age_ms,omitempty"`
 	// Hosts below it.
 	Hosts         uint32 `protobuf:"varint,13,opt,name=hosts,proto3" json:"hosts,omitempty"`
@@ -2075,7 +2085,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\xf8\x03\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\x92\x04\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2092,7 +2102,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adropped\x18\f \x03(\x04R\adropped\x12%\n" +
 	"\x0eshadow_dropped\x18\r \x03(\x04R\rshadowDropped\x12\x12\n" +
 	"\x04late\x18\x0e \x03(\x04R\x04late\x12\"\n" +
-	"\x05nodes\x18\x0f \x03(\v2\f.grl.v1.NodeR\x05nodes\"\xa7\x03\n" +
+	"\x05nodes\x18\x0f \x03(\v2\f.grl.v1.NodeR\x05nodes\x12\x18\n" +
+	"\awarming\x18\x10 \x01(\bR\awarming\"\xa7\x03\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
