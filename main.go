@@ -84,6 +84,7 @@ func rootCommand() (root *cobra.Command, running *bool) {
 		roles.ServeCommand(),
 		roles.HealthcheckCommand(),
 		command.Check(roles.CheckConfig),
+		command.Demo(),
 		roles.VersionCommand(),
 	)
 	return root, running
