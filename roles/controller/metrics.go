@@ -69,7 +69,7 @@ func newMetrics(reg prometheus.Registerer, c *Controller) metrics {
 			NativeHistogramBucketFactor: 1.1,
 		}),
 		lost: f.NewCounter(prometheus.CounterOpts{
-			Name: "grl_controller_history_lost_total",
+			Name: "grl_controller_history_lost_minutes_total",
 			Help: "Minutes of cells that could not be written to the history.",
 		}),
 	}
