@@ -1,0 +1,95 @@
+package law
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// newZone returns a zone of two aggregators that say 60 and 40 rps of a cell.
+func newZone() (z *Zone, a, b *Child, now time.Time) {
+	z, a, b = &Zone{}, &Child{}, &Child{}
+	z.Grow(1)
+	a.Name(0, Counts{})
+	b.Name(0, Counts{})
+	z.Fold(a, 0, Rate{60, 6}, Counts{}, false)
+	z.Fold(b, 0, Rate{40, 4}, Counts{}, false)
+	return z, a, b, time.Unix(1e9, 0)
+}
+
+func TestZoneHandsOver(t *testing.T) {
+	z, a, b, now := newZone()
+	z.Lose(now, a)
+	steps := []struct {
+		name string
+		at   time.Duration
+		b    Rate // what the other aggregator says
+		want Rate
+	}{
+		{"at the loss", 0, Rate{40, 4}, Rate{100, 10}},
+		{"half of the hosts moved", T / 2, Rate{70, 7}, Rate{100, 10}},
+		{"all moved, and load rose", T, Rate{120, 12}, Rate{120, 12}},
+		{"load fell again", T + T/10, Rate{80, 8}, Rate{100, 10}},
+		{"the hosts had time to move", Handover, Rate{80, 8}, Rate{80, 8}},
+		{"and later", 2 * Handover, Rate{10, 1}, Rate{10, 1}},
+	}
+	for _, s := range steps {
+		z.Fold(b, 0, s.b, Counts{}, false)
+		if got := z.Rate(now.Add(s.at), 0); got != s.want {
+			t.Errorf("%s: %+v, want %+v", s.name, got, s.want)
+		}
+	}
+}
+
+func TestZoneLosesOneAfterAnother(t *testing.T) {
+	z, a, b, now := newZone()
+	z.Lose(now, a)
+	z.Lose(now.Add(T), b)
+	z.Lose(now.Add(2*T), b) // it is out already: nothing begins anew
+	if got, want := z.Rate(now.Add(T+Handover-1), 0), (Rate{100, 10}); got != want {
+		t.Errorf("while hosts move: %+v, want %+v", got, want)
+	}
+	if got := z.Rate(now.Add(T+Handover), 0); got != (Rate{}) {
+		t.Errorf("after that: %+v, want nothing", got)
+	}
+}
+
+func TestZoneForgetsWhatWasBefore(t *testing.T) {
+	z, a, _, now := newZone()
+	z.Lose(now, a)
+	z.Forget(0)
+	if got := z.Rate(now, 0); got != (Rate{}) {
+		t.Errorf("%+v of a cell that was forgotten, want nothing", got)
+	}
+}
+
+func TestWarmedUp(t *testing.T) {
+	tests := []struct {
+		since   time.Duration
+		missing int
+		want    bool
+	}{
+		{0, 0, false}, {Handover - 1, 0, false}, {Handover, 0, true},
+		{Handover, 1, false}, {WarmUpMost - 1, 1, false}, {WarmUpMost, 1, true}, {WarmUpMost, 30, true},
+	}
+	for _, tt := range tests {
+		if got := WarmedUp(tt.since, tt.missing); got != tt.want {
+			t.Errorf("WarmedUp(%v, %d) = %v, want %v", tt.since, tt.missing, got, tt.want)
+		}
+	}
+}
+
+func TestStampOrdersByEpochSequenceStep(t *testing.T) {
+	draw := rapid.Custom(func(t *rapid.T) Stamp {
+		n := rapid.Uint64Range(0, 2)
+		return Stamp{n.Draw(t, "epoch"), n.Draw(t, "sequence"), n.Draw(t, "step")}
+	})
+	number := func(s Stamp) uint64 { return s.Epoch*9 + s.Sequence*3 + s.Step }
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := draw.Draw(t, "a"), draw.Draw(t, "b")
+		if got, want := a.After(b), number(a) > number(b); got != want {
+			t.Fatalf("%v after %v: %v, want %v", a, b, got, want)
+		}
+	})
+}
