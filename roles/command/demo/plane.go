@@ -115,9 +115,9 @@ func (p *plane) startController(ctx context.Context, dir string, l limits) error
 	if err != nil {
 		return err
 	}
-	address, err := p.serve(ctx, "controller", dashboardAddress, controlServer(c.Handler()))
+	address, err := p.serve(ctx, "controller", dashboardAddress, plainServer(c.Handler()))
 	if err != nil {
-		address, err = p.serve(ctx, "controller", anyPort, controlServer(c.Handler()))
+		address, err = p.serve(ctx, "controller", anyPort, plainServer(c.Handler()))
 	}
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (p *plane) startAggregator(ctx context.Context, zone string) (url string, e
 	if err != nil {
 		return "", err
 	}
-	address, err := p.serve(ctx, "aggregator of "+zone, anyPort, controlServer(a.Handler()))
+	address, err := p.serve(ctx, "aggregator of "+zone, anyPort, plainServer(a.Handler()))
 	if err != nil {
 		return "", err
 	}
@@ -148,8 +148,9 @@ func (p *plane) startAggregator(ctx context.Context, zone string) (url string, e
 	return "http://" + address, nil
 }
 
-// controlServer returns a server for streams between roles and the dashboard.
-func controlServer(h http.Handler) *http.Server {
+// plainServer returns a server for HTTP/1.1, and for HTTP/2 without TLS: streams
+// between roles, the dashboard, upstream.
+func plainServer(h http.Handler) *http.Server {
 	s := &http.Server{
 		Handler:           h,
 		Protocols:         new(http.Protocols),
@@ -164,11 +165,10 @@ func controlServer(h http.Handler) *http.Server {
 
 // upstreamServer returns the shop itself, which answers everything at once.
 func upstreamServer() *http.Server {
-	s := controlServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return plainServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte("{}")) // the sidecar has gone
+		_, _ = w.Write([]byte("{}")) // an error means that the sidecar has gone
 	}))
-	return s
 }
 
 // serve opens an address and answers there until stop; it returns the address.

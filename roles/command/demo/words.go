@@ -46,7 +46,7 @@ func (r Result) explainLoad(b *strings.Builder) {
 		fmt.Fprintf(b, "  From 3 s after it began to its end %s a second were admitted on average, %.1f%% %s the limit.\n", rps(*r.AdmittedMeanRPS), 100*off, side)
 	}
 	if len(r.windows) > 2*third {
-		fmt.Fprintf(b, "  After the surge, %s requests were dropped that need not have been, until the sidecars knew that it was over.\n", count(uint64(r.FalseDropsAfter)))
+		fmt.Fprintf(b, "  After the surge, %s dropped that need not have been, until the sidecars knew that it was over.\n", requestsWere(r.FalseDropsAfter))
 	}
 }
 
@@ -62,7 +62,15 @@ func dropsInWords(n int) string {
 	if n == 0 {
 		return "Nothing was dropped."
 	}
-	return fmt.Sprintf("%s were dropped, and none should have been.", count(uint64(n)))
+	return fmt.Sprintf("%s dropped, and none should have been.", requestsWere(n))
+}
+
+// requestsWere returns "1 request was" or "1,234 requests were".
+func requestsWere(n int) string {
+	if n == 1 {
+		return "1 request was"
+	}
+	return count(uint64(n)) + " requests were"
 }
 
 func secondsInWords(s float64) string {
@@ -96,7 +104,7 @@ func (r Result) explainErrors(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  The sidecars decided %s requests. %s.\n", count(r.Decisions), failed)
 	if r.LateRequests > 0 {
-		fmt.Fprintf(b, "  This machine did not keep up: %s requests were sent more than %v late, so the figures above are doubtful.\n",
-			count(uint64(r.LateRequests)), lateAfter)
+		fmt.Fprintf(b, "  This machine did not keep up: %s sent more than %v late, so the figures above are doubtful.\n",
+			requestsWere(r.LateRequests), lateAfter)
 	}
 }
