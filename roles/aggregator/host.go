@@ -63,7 +63,8 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 	if n.firstHost.IsZero() {
 		n.firstHost = now
 	}
-	n.epoch = max(n.epoch, wire.HeardEpoch(hello))
+	n.hostsEpoch = max(n.hostsEpoch, wire.HeardEpoch(hello))
+	n.epoch = max(n.epoch, n.hostsEpoch)
 	n.roster++
 	return h
 }

@@ -40,6 +40,7 @@ type node struct {
 	// remembered is the number of cells in boots.
 	remembered int
 	epoch      uint64 // highest heard
+	hostsEpoch uint64 // highest that a host has heard
 	roster     uint64 // counts changes of what the fleet's view shows
 	refused    refusal
 }
@@ -248,6 +249,13 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 		}
 	}
 	return true
+}
+
+// outdated reports whether hosts would refuse a directive for its epoch without
+// the controller knowing. It happens when this node is as new as the
+// controller's store: only hosts remember the epochs before.
+func (n *node) outdated(p *parent, m *grlv1.Directive) bool {
+	return n.hostsEpoch > max(m.GetEpoch(), p.saidEpoch)
 }
 
 // live reports whether a decider was heard lately. Without a controller an

@@ -14,6 +14,7 @@ type parent struct {
 	wake chan struct{} // something moved; capacity 1
 
 	// Up: what was sent.
+	saidEpoch uint64 // the highest heard, in the hello
 	numbers   wire.Numbers
 	sent      []sent // by cell
 	touched   []bool // by cell: in dirty
@@ -228,6 +229,7 @@ func (n *node) nodes(now time.Time) []*grlv1.Node {
 
 // hello returns what the node says of itself on a new stream to a controller.
 func (n *node) hello(p *parent, name, version string, bootID uint64) *grlv1.Hello {
+	p.saidEpoch = n.epoch
 	return &grlv1.Hello{
 		Role:         grlv1.Role_ROLE_AGGREGATOR,
 		Node:         name,

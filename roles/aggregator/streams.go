@@ -174,6 +174,9 @@ func (a *Aggregator) takeFromParent(ctx context.Context, p *parent, m *grlv1.Joi
 	if err := p.named(d); err != nil {
 		return fmt.Errorf("directive %d.%d: %w", d.GetEpoch(), d.GetSequence(), err)
 	}
+	if a.node.outdated(p, d) {
+		return fmt.Errorf("directive of epoch %d: hosts have heard %d; the next hello says so", d.GetEpoch(), a.node.hostsEpoch)
+	}
 	if a.node.direct(time.Now(), p, d) {
 		a.metrics.directives.WithLabelValues("taken").Inc()
 		a.wakeHosts()
