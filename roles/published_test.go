@@ -29,6 +29,7 @@ type host struct {
 	phase    float64    // part of the first gap to wait
 	mu       sync.Mutex // guards all below
 	rps      float64
+	caller   string
 	now, was count // up to now, up to the last offer
 }
 
@@ -61,8 +62,8 @@ func (h *host) run() {
 			return
 		case <-time.After(gap):
 		}
-		dropped := s.Decide("web", "shop.Shop/Buy").Dropped
 		h.mu.Lock()
+		dropped := s.Decide(h.caller, "shop.Shop/Buy").Dropped
 		h.now.offered++
 		if dropped {
 			h.now.dropped++
@@ -107,8 +108,13 @@ func newFleet(t *testing.T, limits string, zones []string, loads ...float64) *fl
 
 // add starts a host with a load; 0 is none.
 func (f *fleet) add(zone, region string, rps float64) {
-	l := f.Host(fmt.Sprintf("host-%d", len(f.hosts)), zone, region, "shop", "aggregator-"+zone)
-	h := &host{limiter: l, rps: rps, stopped: make(chan struct{})}
+	f.addTo(zone, region, rps, "aggregator-"+zone)
+}
+
+// addTo is add for a host that knows these aggregators.
+func (f *fleet) addTo(zone, region string, rps float64, aggregators ...string) {
+	l := f.Host(fmt.Sprintf("host-%d", len(f.hosts)), zone, region, "shop", aggregators...)
+	h := &host{limiter: l, rps: rps, caller: "web", stopped: make(chan struct{})}
 	// Hosts are out of step with each other, evenly however many there are.
 	_, h.phase = math.Modf(float64(len(f.hosts)) * math.Phi)
 	f.hosts = append(f.hosts, h)

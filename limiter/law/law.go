@@ -24,6 +24,7 @@ const (
 
 	HostSilent = 22 * T / 10 // a host not heard for so long leaves its zone's sum
 	Handover   = 12 * T / 10 // hosts need so long to move between aggregators
+	Rejoin     = 5 * T       // hosts whose zone had no aggregator come back within
 	ZoneKept   = 30 * T      // a silent zone counts with its last rate for so long
 	WarmUpMost = 3 * T       // a new controller waits at most so long for its zones
 

@@ -11,9 +11,10 @@ type Zone struct {
 	until  time.Time
 }
 
-// Lose takes a lost aggregator out of the zone's sum, whose hosts move to
-// another one of the zone.
-func (z *Zone) Lose(now time.Time, c *Child) {
+// Lose takes a lost aggregator out of the zone's sum, whose hosts come to
+// another one of the zone within that time: Handover if that one was there all
+// along, else Rejoin.
+func (z *Zone) Lose(now time.Time, c *Child, within time.Duration) {
 	if c.Out() {
 		return
 	}
@@ -21,7 +22,7 @@ func (z *Zone) Lose(now time.Time, c *Child) {
 	for cell := range before {
 		before[cell] = z.Rate(now, cell)
 	}
-	z.before, z.until = before, now.Add(Handover)
+	z.before, z.until = before, now.Add(within)
 	z.Leave(c)
 }
 

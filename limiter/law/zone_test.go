@@ -20,7 +20,7 @@ func newZone() (z *Zone, a, b *Child, now time.Time) {
 
 func TestZoneHandsOver(t *testing.T) {
 	z, a, b, now := newZone()
-	z.Lose(now, a)
+	z.Lose(now, a, Handover)
 	steps := []struct {
 		name string
 		at   time.Duration
@@ -44,9 +44,9 @@ func TestZoneHandsOver(t *testing.T) {
 
 func TestZoneLosesOneAfterAnother(t *testing.T) {
 	z, a, b, now := newZone()
-	z.Lose(now, a)
-	z.Lose(now.Add(T), b)
-	z.Lose(now.Add(2*T), b) // it is out already: nothing begins anew
+	z.Lose(now, a, Handover)
+	z.Lose(now.Add(T), b, Handover)
+	z.Lose(now.Add(2*T), b, Handover) // it is out already: nothing begins anew
 	if got, want := z.Rate(now.Add(T+Handover-1), 0), (Rate{100, 10}); got != want {
 		t.Errorf("while hosts move: %+v, want %+v", got, want)
 	}
@@ -57,7 +57,7 @@ func TestZoneLosesOneAfterAnother(t *testing.T) {
 
 func TestZoneForgetsWhatWasBefore(t *testing.T) {
 	z, a, _, now := newZone()
-	z.Lose(now, a)
+	z.Lose(now, a, Handover)
 	z.Forget(0)
 	if got := z.Rate(now, 0); got != (Rate{}) {
 		t.Errorf("%+v of a cell that was forgotten, want nothing", got)

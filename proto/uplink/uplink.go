@@ -20,7 +20,6 @@ import (
 
 const (
 	firstRedial = 100 * time.Millisecond // the longest wait after a stream that worked
-	mostRedial  = 5 * time.Second        // the longest wait ever
 	settled     = 3 * time.Second        // a stream that lived so long worked
 	dialLimit   = 3 * time.Second
 	lastWord    = time.Second // the parent may take so long to say why it closed
@@ -35,6 +34,9 @@ type Options struct {
 	// HTTP dials them; it must speak HTTP/2, without TLS too. See HTTPClient.
 	HTTP *http.Client
 	Log  *slog.Logger
+	// MostRedial is the longest wait before a parent is dialled again: what is
+	// long spreads many children, what is short brings few back soon.
+	MostRedial time.Duration
 	// Hello returns the first message of a new stream. What the caller keeps of
 	// the stream before must be gone when it returns.
 	Hello func() *grlv1.Hello
@@ -71,7 +73,7 @@ func Run(ctx context.Context, o Options) {
 		<-ctx.Done()
 		return
 	}
-	wait := backoff{}
+	wait := backoff{most: o.MostRedial}
 	lost := false
 	// Children begin at different parents, so that these share the load.
 	for i := rand.IntN(len(o.Addresses)); ctx.Err() == nil; i++ {
@@ -84,7 +86,7 @@ func Run(ctx context.Context, o Options) {
 		level := slog.LevelWarn
 		switch {
 		case time.Since(began) > settled:
-			wait = backoff{}
+			wait.tries = 0
 		case lost:
 			level = slog.LevelDebug // it has been said
 		}
@@ -113,21 +115,30 @@ func once(ctx context.Context, address string, o Options) error {
 	go func() { fed <- feed(ctx, s, o) }()
 	taken := make(chan error, 1)
 	go func() { taken <- take(ctx, s, o) }()
+	// end unblocks both: a Receive does not end with ctx while the request is
+	// still open.
+	end := func() {
+		cancel()
+		_ = s.CloseRequest()
+	}
 	select {
 	case err = <-taken:
-		cancel()
+		end()
 		<-fed
 	case err = <-fed:
-		// The parent's own error, if it closed the stream, says more.
-		select {
-		case err = <-taken:
-			cancel()
-		case <-time.After(lastWord):
-			cancel()
-			<-taken
+		if ctx.Err() == nil {
+			// The parent's own error, if it closed the stream, says more.
+			select {
+			case word := <-taken:
+				end()
+				return errors.Join(word, ignoreCanceled(s.CloseResponse()))
+			case <-time.After(lastWord):
+			}
 		}
+		end()
+		<-taken
 	}
-	return errors.Join(err, ignoreCanceled(s.CloseRequest()), ignoreCanceled(s.CloseResponse()))
+	return errors.Join(err, ignoreCanceled(s.CloseResponse()))
 }
 
 type stream = connect.BidiStreamForClientSimple[grlv1.JoinRequest, grlv1.JoinResponse]
@@ -163,10 +174,13 @@ func ignoreCanceled(err error) error {
 
 // backoff waits a random time up to a bound that doubles: full jitter spreads
 // the children of a parent that came back.
-type backoff struct{ tries int }
+type backoff struct {
+	most  time.Duration
+	tries int
+}
 
 func (b *backoff) next() time.Duration {
-	bound := min(firstRedial<<b.tries, mostRedial)
+	bound := min(firstRedial<<b.tries, b.most)
 	if b.tries < 10 {
 		b.tries++
 	}

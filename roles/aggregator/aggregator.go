@@ -93,7 +93,7 @@ func (a *Aggregator) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	g.Go(func() error { return a.housekeep(ctx) })
+	g.Go(func() error { return a.tick(ctx) })
 	g.Go(func() error { return a.sendDetails(ctx) })
 	err := g.Wait()
 	a.mu.Lock()
@@ -107,9 +107,9 @@ func (a *Aggregator) Run(ctx context.Context) error {
 	return err
 }
 
-// housekeep drops silent hosts and idle cells.
-func (a *Aggregator) housekeep(ctx context.Context) error {
-	tick := time.NewTicker(law.T / 5)
+// tick turns the clock of T: the sums go up, silent hosts and idle cells go.
+func (a *Aggregator) tick(ctx context.Context) error {
+	tick := time.NewTicker(law.T)
 	defer tick.Stop()
 	for swept := time.Now(); ; {
 		select {
@@ -118,11 +118,14 @@ func (a *Aggregator) housekeep(ctx context.Context) error {
 		case now := <-tick.C:
 			a.mu.Lock()
 			a.node.silence(now)
+			a.node.tick(now)
 			if now.Sub(swept) > time.Minute {
 				swept = now
 				a.node.sweep(now)
 			}
-			a.wakeParents()
+			for p := range a.node.parents {
+				wake(p.beat)
+			}
 			a.mu.Unlock()
 		}
 	}

@@ -113,14 +113,15 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	if err := n.named(h, m); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
 	}
-	late := !h.begun || now.Sub(h.heard) > law.HostSilent
+	span := now.Sub(h.heard)
+	late := !h.begun || span > law.HostSilent
 	if h.child.Out() {
 		n.returnSum(h)
 	}
 	h.sequence, h.heard, h.begun = m.GetSequence(), now, true
 	n.received++
 	h.reports[h.sequence%uint64(len(h.reports))] = receipt{h.sequence, n.received}
-	n.fold(h, m, late)
+	n.fold(now, h, m, span, late)
 	if changed(h.last, m) {
 		n.roster++
 	}
@@ -144,7 +145,7 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 }
 
 // fold takes in the rows of a report.
-func (n *node) fold(h *host, m *grlv1.Report, late bool) {
+func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) {
 	for row, number := range m.GetCell() {
 		if h.child.Cell(number) < 0 {
 			i, ok := n.cell(h.ids[number])
@@ -155,7 +156,8 @@ func (n *node) fold(h *host, m *grlv1.Report, late bool) {
 		}
 		rate, counts := wire.Row(m, row)
 		rate.Hosts = min(rate.Hosts, 1)
-		n.sum.Fold(&h.child, number, rate, counts, late)
+		more := n.sum.Fold(&h.child, number, rate, counts, late)
+		n.played.Add(now, h.child.Cell(number), more, span)
 	}
 	for p := range n.parents {
 		for _, number := range m.GetCell() {

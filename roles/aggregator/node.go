@@ -27,6 +27,7 @@ type node struct {
 
 	cells    law.Cells
 	sum      law.Sum
+	played   law.Playout // of what the hosts counted
 	active   []time.Time // by cell: when it was last offered anything
 	admits   []admit     // by cell: what was decided
 	version  uint64      // counts changes of admits
@@ -36,6 +37,8 @@ type node struct {
 	hosts     map[*host]bool
 	firstHost time.Time
 	received  uint64 // counts reports of hosts
+	arrived   uint64 // of them, until the last tick
+	released  uint64 // of them, those whose counts are all in the sums sent
 	boots     map[bootKey]boot
 	// remembered is the number of cells in boots.
 	remembered int
@@ -108,6 +111,7 @@ func (n *node) cell(id limiter.CellID) (int, bool) {
 	}
 	i := n.cells.Index(id)
 	n.sum.Grow(n.cells.Len())
+	n.played.Grow(n.cells.Len())
 	for len(n.admits) < n.cells.Len() {
 		n.admits = append(n.admits, admit{})
 		n.active = append(n.active, time.Time{})
@@ -139,7 +143,7 @@ func (n *node) sweep(now time.Time) {
 	}
 	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {
-		if n.sum.Rate(i).Offered > 0 {
+		if n.sum.Rate(i).Offered > 0 || n.active[i].IsZero() {
 			n.active[i] = now
 		} else if now.Sub(n.active[i]) > idleCell {
 			dead[i] = id
@@ -161,12 +165,20 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 	for i := range dead {
 		n.cells.Forget(i)
 		n.sum.Forget(i)
+		n.played.Forget(i)
 		n.admits[i] = admit{}
 		n.active[i] = time.Time{}
 		for h := range n.hosts {
 			h.numbers.Forget(i)
 		}
 	}
+}
+
+// tick ends a T: what its hosts counted goes on evenly.
+func (n *node) tick(now time.Time) {
+	n.played.Tick(now)
+	// What arrived before the last tick is all released with this one.
+	n.released, n.arrived = n.arrived, n.received
 }
 
 // silence takes the rates of hosts out of the sum that were not heard lately.

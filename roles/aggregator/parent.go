@@ -12,6 +12,7 @@ import (
 // parent is the node's side of a stream to one controller.
 type parent struct {
 	wake chan struct{} // something moved; capacity 1
+	beat chan struct{} // T has passed; capacity 1
 
 	// Up: what was sent.
 	saidEpoch uint64 // the highest heard, in the hello
@@ -39,12 +40,14 @@ type sent struct {
 	counts law.Counts
 }
 
-func newParent() *parent { return &parent{wake: make(chan struct{}, 1)} }
+func newParent() *parent {
+	return &parent{wake: make(chan struct{}, 1), beat: make(chan struct{}, 1)}
+}
 
 // reopen begins a new stream, with new numbers and sequences.
 func (p *parent) reopen() {
 	p.confirmed.Reopen()
-	*p = parent{wake: p.wake, confirmed: p.confirmed}
+	*p = parent{wake: p.wake, beat: p.beat, confirmed: p.confirmed}
 }
 
 // rosterEvery is how often the fleet's view is sent if nothing in it changed.
@@ -119,7 +122,7 @@ func (n *node) full(now time.Time, p *parent) []*grlv1.Report {
 	n.cells.Each(func(i int, _ limiter.CellID) {
 		rate, before := n.sum.Rate(i), p.last(i)
 		moved := law.RateMoved(rate.Offered.RPS(), before.rate.Offered.RPS()) != law.Still
-		if !moved && rate.Hosts == before.rate.Hosts && n.sum.Counts(i) == before.counts {
+		if !moved && rate.Hosts == before.rate.Hosts && n.played.Counts(i) == before.counts {
 			return
 		}
 		if wire.Full(m) {
@@ -151,7 +154,7 @@ func (n *node) call(now time.Time, p *parent, m *grlv1.Report) {
 }
 
 func (n *node) carry(p *parent, m *grlv1.Report, i int) {
-	rate, counts := n.sum.Rate(i), n.sum.Counts(i)
+	rate, counts := n.sum.Rate(i), n.played.Counts(i)
 	wire.AppendRow(m, p.numbers.Number(i, n.cells.ID(i), &m.Names), rate, counts)
 	*p.at(i) = sent{rate, counts}
 }
@@ -160,7 +163,7 @@ func (n *node) carry(p *parent, m *grlv1.Report, i int) {
 func (n *node) seal(p *parent, m *grlv1.Report) *grlv1.Report {
 	wire.Trim(m)
 	p.sequence++
-	p.reports[p.sequence%uint64(len(p.reports))] = receipt{p.sequence, n.received}
+	p.reports[p.sequence%uint64(len(p.reports))] = receipt{p.sequence, n.released}
 	m.Sequence = p.sequence
 	m.ConfigEpoch, m.ConfigRevision = n.config.Epoch, n.config.Revision
 	m.RefusedRevision, m.RefusedReason = n.refused.revision, n.refused.reason

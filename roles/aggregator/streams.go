@@ -149,6 +149,8 @@ func (a *Aggregator) follow(ctx context.Context, address string) {
 		Addresses: []string{address},
 		HTTP:      a.opts.HTTP,
 		Log:       a.opts.Log,
+		// A new controller waits for its zones, but not for long.
+		MostRedial: law.T,
 		Hello: func() *grlv1.Hello {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -196,21 +198,23 @@ func (a *Aggregator) report(ctx context.Context, p *parent, send func(*grlv1.Joi
 		delete(a.node.parents, p)
 		a.mu.Unlock()
 	}()
-	tick := time.NewTicker(law.T)
-	defer tick.Stop()
 	for {
 		full := false
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-p.beat:
 			full = true
 		case <-p.wake:
 			select { // more of the same surge is under way
 			case <-ctx.Done():
-				return ctx.Err()
+			case <-p.beat:
+				full = true
 			case <-time.After(law.Coalesce):
 			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err() // the hosts of an aggregator that stops leave: do not tell
 		}
 		for _, m := range a.forParent(p, full) {
 			if err := send(m); err != nil {

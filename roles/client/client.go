@@ -44,6 +44,7 @@ type Client struct {
 	opts   Options
 	name   string
 	bootID uint64
+	due    chan struct{} // a report is; capacity 1
 
 	mu    sync.Mutex // guards all below
 	state state
@@ -65,7 +66,7 @@ func New(o Options) (*Client, error) {
 		}
 		name = host + "/" + strconv.Itoa(os.Getpid())
 	}
-	c := &Client{opts: o, name: name, bootID: rand.Uint64()}
+	c := &Client{opts: o, name: name, bootID: rand.Uint64(), due: make(chan struct{}, 1)}
 	c.state = newState(o.Limiter, o.Config)
 	registerMetrics(o.Registry, c)
 	return c, nil
@@ -79,12 +80,13 @@ func (c *Client) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		uplink.Run(ctx, uplink.Options{
-			Addresses: c.opts.Config.Aggregators,
-			HTTP:      c.opts.HTTP,
-			Log:       c.opts.Log,
-			Hello:     c.hello,
-			Take:      c.take,
-			Feed:      c.report,
+			Addresses:  c.opts.Config.Aggregators,
+			HTTP:       c.opts.HTTP,
+			Log:        c.opts.Log,
+			MostRedial: law.Rejoin,
+			Hello:      c.hello,
+			Take:       c.take,
+			Feed:       c.report,
 		})
 		return nil
 	})
@@ -92,12 +94,15 @@ func (c *Client) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// tick turns the timer: estimates from counts, ratios from directives and age.
+// tick turns the timer: estimates from counts, ratios from directives and age,
+// and at each T a report, right after a measurement so that its counts are as
+// old as those of the one before were.
 func (c *Client) tick(ctx context.Context) error {
 	t := time.NewTicker(law.Delta)
 	defer t.Stop()
 	last := time.Now()
-	for swept := last; ; {
+	reported, swept := last, last
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -111,6 +116,13 @@ func (c *Client) tick(ctx context.Context) error {
 			}
 			c.mu.Unlock()
 			last = now
+			if now.Sub(reported) >= law.T-law.Delta/2 {
+				reported = now
+				select {
+				case c.due <- struct{}{}:
+				default: // there is no stream, or it is slow
+				}
+			}
 		}
 	}
 }
@@ -168,15 +180,14 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 
 // report sends a report at each T, and every ten seconds who sent.
 func (c *Client) report(ctx context.Context, send func(*grlv1.JoinRequest) error) error {
-	tick, detail := time.NewTicker(law.T), time.NewTicker(detailEvery)
-	defer tick.Stop()
+	detail := time.NewTicker(detailEvery)
 	defer detail.Stop()
 	for {
 		var messages []*grlv1.JoinRequest
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-c.due:
 			c.mu.Lock()
 			for _, m := range c.state.reports() {
 				messages = append(messages, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Report{Report: m}})

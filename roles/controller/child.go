@@ -90,7 +90,7 @@ func (n *node) leave(now time.Time, c *child) {
 	c.lost = now
 	c.zone.live--
 	if c.zone.live > 0 {
-		n.lose(now, c)
+		n.lose(now, c, law.Handover)
 		return
 	}
 	// The last of its zone: the zone goes on counting with what it said last.
@@ -98,8 +98,8 @@ func (n *node) leave(now time.Time, c *child) {
 }
 
 // lose takes an aggregator out of the sums whose hosts go to another one.
-func (n *node) lose(now time.Time, c *child) {
-	c.zone.sum.Lose(now, &c.sums)
+func (n *node) lose(now time.Time, c *child, within time.Duration) {
+	c.zone.sum.Lose(now, &c.sums, within)
 	for number := range c.sums.Names() {
 		if i := c.sums.Cell(uint32(number)); i >= 0 {
 			n.touch(i)
@@ -202,9 +202,11 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 		// A cell that a child did not carry for longer had not moved at its
 		// last T, so what it now adds was counted since.
 		since := min(now.Sub(c.counted[number]), max(silent, law.T))
-		c.counted[number] = now
 		more := c.zone.sum.Fold(&c.sums, number, rate, counts, since > law.HostSilent)
-		n.recorder.add(c.ids[number], c.zone.name, now, since, more)
+		if more != (law.Counts{}) { // a report of a jump carries counts sent before
+			c.counted[number] = now
+			n.recorder.add(c.ids[number], c.zone.name, now, since, more)
+		}
 		n.touch(i)
 	}
 }
@@ -227,7 +229,7 @@ func (n *node) begin(now time.Time, c *child) {
 	c.zone.live++
 	delete(n.missing, c.zone.name)
 	for _, lost := range c.zone.kept {
-		n.lose(now, lost)
+		n.lose(now, lost, law.Rejoin)
 	}
 	c.zone.kept = nil
 }

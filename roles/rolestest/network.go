@@ -53,6 +53,13 @@ func (n *Network) Cut(name string) {
 	}
 }
 
+// Break drops every connection to name, which goes on serving new ones.
+func (n *Network) Break(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hosts[name].listener.drop()
+}
+
 // Client returns an HTTP client that reaches the hosts of n and nothing else.
 func (n *Network) Client(t testing.TB) *http.Client {
 	tr := &http.Transport{DialContext: n.dial, Protocols: protocols(), HTTP2: uplink.Pings()}
@@ -95,6 +102,9 @@ type listener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
+
+	mu   sync.Mutex // guards open
+	open []net.Conn
 }
 
 var errClosed = errors.New("listener closed")
@@ -102,10 +112,22 @@ var errClosed = errors.New("listener closed")
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.open = append(l.open, c)
 		return c, nil
 	case <-l.closed:
 		return nil, errClosed
 	}
+}
+
+func (l *listener) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+	l.open = nil
 }
 
 func (l *listener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"grl/limiter"
-	"grl/limiter/limitsfile"
 	"grl/roles/aggregator"
 	"grl/roles/client"
 	"grl/roles/controller"
@@ -20,11 +20,12 @@ import (
 // Plane is a control plane on a Network: one controller, and what Aggregator
 // and Host add. All of it ends with the test.
 type Plane struct {
-	Network Network
-	t       testing.TB
-	dir     string
-	limits  string
-	running map[string]*process // by name
+	Network    Network
+	t          testing.TB
+	dir        string // of the store
+	limits     string // directory of limits files
+	controller *controller.Controller
+	running    map[string]*process // by name
 	// Log receives what the roles say; nil discards it.
 	Log *slog.Logger
 }
@@ -35,11 +36,12 @@ type process struct {
 	done   chan struct{}
 }
 
-// NewPlane returns a plane whose controller serves the limits file text. Call
-// it inside synctest.Test.
+// NewPlane returns a plane whose controller has one limits file. Call it inside
+// synctest.Test.
 func NewPlane(t testing.TB, limits string) *Plane {
 	t.Helper()
-	p := &Plane{t: t, dir: t.TempDir(), limits: limits, running: make(map[string]*process), Log: slog.New(slog.DiscardHandler)}
+	p := &Plane{t: t, dir: t.TempDir(), limits: t.TempDir(), running: make(map[string]*process), Log: slog.New(slog.DiscardHandler)}
+	p.Limits(limits)
 	t.Cleanup(func() {
 		for name := range p.running {
 			p.Stop(name)
@@ -56,9 +58,10 @@ func (p *Plane) Controller() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Apply(st, p.limits)
+	config := controller.Default()
+	config.Limits = p.limits
 	c, err := controller.New(ctx, controller.Options{
-		Config:   controller.Default(),
+		Config:   config,
 		Log:      p.Log.With("role", "controller"),
 		Version:  "test",
 		Registry: prometheus.NewRegistry(),
@@ -67,6 +70,7 @@ func (p *Plane) Controller() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.controller = c
 	p.Network.Serve(p.t, "controller", c.Handler())
 	p.start("controller", cancel, func() error {
 		defer st.Close()
@@ -74,25 +78,14 @@ func (p *Plane) Controller() {
 	})
 }
 
-// Apply makes a limits file the whole configuration of a store.
-func (p *Plane) Apply(st *store.Store, limits string) {
+// Limits makes text the one limits file.
+func (p *Plane) Limits(text string) {
 	p.t.Helper()
-	file, err := limitsfile.Parse("limits.yaml", []byte(limits))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(p.limits, "limits.yaml"), []byte(text), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	ctx := context.Background()
-	head, err := st.Head(ctx)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	_, err = st.Apply(ctx, head.Number, store.Change{
-		Documents: map[string][]byte{file.Service.Name: limitsfile.Normalize(file.Service)},
-		Author:    "test",
-		At:        time.Now(),
-	})
-	if err != nil {
-		p.t.Fatal(err)
+	if p.controller != nil {
+		p.controller.Reload()
 	}
 }
 
@@ -160,12 +153,12 @@ func (p *Plane) start(name string, cancel context.CancelFunc, run func() error) 
 
 // Stop cuts a role off, as kill -9 does, and waits until it has ended.
 func (p *Plane) Stop(name string) {
-	p.Network.Cut(name)
 	pr := p.running[name]
 	if pr == nil {
 		p.t.Fatal(fmt.Errorf("%s does not run", name))
 	}
 	delete(p.running, name)
-	pr.cancel()
+	pr.cancel() // before the cut: a node that dies does not report that its children left
+	p.Network.Cut(name)
 	<-pr.done
 }

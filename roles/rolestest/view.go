@@ -25,6 +25,17 @@ func (p *Plane) Fleet() *grlv1.GetFleetResponse {
 	return r
 }
 
+// History returns what the controller's API has of a bucket's global cell since
+// the beginning.
+func (p *Plane) History(bucket string) []*grlv1.Minute {
+	p.t.Helper()
+	r, err := p.view().GetHistory(p.t.Context(), &grlv1.GetHistoryRequest{Bucket: bucket, FromMs: 1})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r.GetMinutes()
+}
+
 func (p *Plane) view() grlv1connect.ViewServiceClient {
 	return grlv1connect.NewViewServiceClient(p.Network.Client(p.t), "http://controller")
 }
