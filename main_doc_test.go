@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,11 +14,7 @@ import (
 // TestDocumentedImports compares the table of docs/architecture.md with the
 // packages there are and what they may import.
 func TestDocumentedImports(t *testing.T) {
-	text, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(text), "\n## Who may import whom\n")
+	_, section, ok := strings.Cut(readDocument(t, "docs/architecture.md"), "\n## Who may import whom\n")
 	if !ok {
 		t.Fatal("docs/architecture.md has no table of imports")
 	}
@@ -44,4 +41,54 @@ func TestDocumentedImports(t *testing.T) {
 	if diff := cmp.Diff(want, documented); diff != "" {
 		t.Errorf("docs/architecture.md differs from mayImport (-code +docs):\n%s", diff)
 	}
+}
+
+// TestDocumentedLinks follows the links of the documents to files and headings
+// of this repository.
+func TestDocumentedLinks(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, names...)
+	}
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, file := range files {
+		for _, m := range link.FindAllStringSubmatch(readDocument(t, file), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, heading, _ := strings.Cut(m[1], "#")
+			to := filepath.Join(filepath.Dir(file), filepath.FromSlash(path))
+			if path == "" {
+				to = file
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", file, m[1], err)
+			} else if heading != "" && !slices.Contains(headings(readDocument(t, to)), heading) {
+				t.Errorf("%s links to %s: no such heading", file, m[1])
+			}
+		}
+	}
+}
+
+func readDocument(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// headings returns the names under which code hosts make headings reachable.
+func headings(text string) []string {
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
 }
