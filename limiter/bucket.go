@@ -170,6 +170,9 @@ type Configuration struct {
 	Epoch    uint64
 	Revision uint64
 	Services []Service
+	// PublicURL is where people reach the dashboard, for the links in
+	// refusals; empty: none.
+	PublicURL string
 }
 
 // Newer reports whether c replaces a configuration of that epoch and revision.

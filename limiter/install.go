@@ -18,6 +18,7 @@ func (l *Limiter) Install(c Configuration) error {
 	}
 	l.installing.Lock()
 	defer l.installing.Unlock()
+	l.public.Store(&c.PublicURL)
 	callees := l.prepare(&c)
 	kept := make(map[string]bool, len(c.Services))
 	for i := range c.Services {
@@ -33,6 +34,15 @@ func (l *Limiter) Install(c Configuration) error {
 		}
 	}
 	return nil
+}
+
+// PublicURL returns where people reach the dashboard, "" if the installed
+// configuration does not say.
+func (l *Limiter) PublicURL() string {
+	if u := l.public.Load(); u != nil {
+		return *u
+	}
+	return ""
 }
 
 // prepare makes the callees of c and returns all there are.

@@ -41,6 +41,7 @@ type Limiter struct {
 	opts     Options
 	services atomic.Pointer[map[string]*Callee] // the map is immutable
 	full     atomic.Bool                        // no room for further services
+	public   atomic.Pointer[string]             // Configuration.PublicURL; nil: none
 
 	installing sync.Mutex // serialises Install; taken before collecting and mu
 	collecting sync.Mutex // serialises Collect and Detail; taken before mu

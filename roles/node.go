@@ -103,7 +103,7 @@ func newInbound(c Config, l *limiter.Limiter, p parts) (*proxy.Proxy, error) {
 		return nil, fmt.Errorf("client.spiffe_caller: %w", err)
 	}
 	inbound, err := proxy.NewInbound(c.Client.Service, c.Client.Upstream, proxy.Options{
-		Limiter: l, Identity: identity, PublicURL: c.Controller.PublicURL, Log: p.log,
+		Limiter: l, Identity: identity, Log: p.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client.upstream: %w", err)
@@ -117,7 +117,7 @@ func newOutbound(c Config, l *limiter.Limiter, p parts) (*proxy.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client.caller: %w", err)
 	}
-	return proxy.NewOutbound(proxy.Options{Limiter: l, Identity: identity, PublicURL: c.Controller.PublicURL, Log: p.log}), nil
+	return proxy.NewOutbound(proxy.Options{Limiter: l, Identity: identity, Log: p.log}), nil
 }
 
 func countUpstreamErrors(registry prometheus.Registerer, side string, p *proxy.Proxy) {

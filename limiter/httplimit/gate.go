@@ -17,9 +17,6 @@ type Options struct {
 	// Procedure names what a request asks for; nil: the function Procedure
 	// with the routes of the service's limits files.
 	Procedure func(*http.Request) string
-	// PublicURL is where the dashboard is, for the link in a drop; empty: no
-	// link.
-	PublicURL string
 	// Side is the side this is on. Requests to a service that is enforced on
 	// the other side pass uncounted. A service without configuration counts
 	// as enforced inbound.
@@ -87,7 +84,7 @@ func (g *Gate) Decide(r *http.Request) (d Drop, dropped bool) {
 	if !decision.Dropped {
 		return Drop{}, false
 	}
-	return Drop{Decision: decision, Caller: caller, Procedure: procedure, PublicURL: g.opts.PublicURL}, true
+	return Drop{Decision: decision, Caller: caller, Procedure: procedure, PublicURL: g.limiter.PublicURL()}, true
 }
 
 // current returns what the installed configuration compiles to. While one

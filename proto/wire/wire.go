@@ -18,7 +18,7 @@ func NeedsWhole(err error) bool { return errors.Is(err, errBase) }
 
 // FromConfiguration returns c as a message that replaces all that was held.
 func FromConfiguration(c *limiter.Configuration) *grlv1.Configuration {
-	m := &grlv1.Configuration{Epoch: c.Epoch, Revision: c.Revision, Whole: true}
+	m := &grlv1.Configuration{Epoch: c.Epoch, Revision: c.Revision, Whole: true, PublicUrl: c.PublicURL}
 	for i := range c.Services {
 		m.Services = append(m.Services, FromService(&c.Services[i]))
 	}
@@ -96,7 +96,7 @@ func FromBehavior(b limiter.Behavior) grlv1.Behavior {
 // returns an error if m is a change to another revision than the held one, or
 // breaks a rule of limiter.Configuration.
 func ToConfiguration(held *limiter.Configuration, m *grlv1.Configuration) (*limiter.Configuration, error) {
-	c := &limiter.Configuration{Epoch: m.GetEpoch(), Revision: m.GetRevision()}
+	c := &limiter.Configuration{Epoch: m.GetEpoch(), Revision: m.GetRevision(), PublicURL: m.GetPublicUrl()}
 	if !m.GetWhole() {
 		if held.Revision != m.GetBase() {
 			return nil, fmt.Errorf("%w: r%d is held, not r%d", errBase, held.Revision, m.GetBase())
@@ -201,7 +201,7 @@ func toBucket(service string, m *grlv1.Bucket) (limiter.Bucket, error) {
 
 // Change returns the message that turns base into next.
 func Change(base, next *limiter.Configuration) *grlv1.Configuration {
-	m := &grlv1.Configuration{Epoch: next.Epoch, Revision: next.Revision, Base: base.Revision}
+	m := &grlv1.Configuration{Epoch: next.Epoch, Revision: next.Revision, Base: base.Revision, PublicUrl: next.PublicURL}
 	held := make(map[string]*limiter.Service, len(base.Services))
 	for i := range base.Services {
 		held[base.Services[i].Name] = &base.Services[i]
@@ -230,7 +230,7 @@ func Filter(c *limiter.Configuration, h *grlv1.Hello) *limiter.Configuration {
 	for _, name := range h.GetServices() {
 		wanted[name] = true
 	}
-	out := &limiter.Configuration{Epoch: c.Epoch, Revision: c.Revision}
+	out := &limiter.Configuration{Epoch: c.Epoch, Revision: c.Revision, PublicURL: c.PublicURL}
 	for _, s := range c.Services {
 		if wanted[s.Name] || len(h.GetCallers()) > 0 && s.Enforce == limiter.Outbound {
 			out.Services = append(out.Services, s)

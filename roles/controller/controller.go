@@ -199,7 +199,7 @@ func (c *Controller) wakeChildren() {
 func (c *Controller) install(ctx context.Context, revision uint64, services []limiter.Service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision, Services: services})
+	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision, Services: services, PublicURL: c.opts.Config.PublicURL})
 	c.loaded = time.Now()
 	c.wakeChildren()
 	wake(c.moved)

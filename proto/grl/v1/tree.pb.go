@@ -1477,6 +1477,8 @@ type Configuration struct {
 	Base     uint64     `protobuf:"varint,4,opt,name=base,proto3" json:"base,omitempty"`
 	Services []*Service `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
 	Removed  []string   `protobuf:"bytes,6,rep,name=removed,proto3" json:"removed,omitempty"`
+	// Where people reach the dashboard, for the links in refusals; empty: none.
+	PublicUrl string `protobuf:"bytes,8,opt,name=public_url,json=publicUrl,proto3" json:"public_url,omitempty"`
 	// Aggregators per zone, for the share of one that lost its controller.
 	Zones         []*ZoneSize `protobuf:"bytes,7,rep,name=zones,proto3" json:"zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1553,6 +1555,13 @@ func (x *Configuration) GetRemoved() []string {
 		return x.Removed
 	}
 	return nil
+}
+
+func (x *Configuration) GetPublicUrl() string {
+	if x != nil {
+		return x.PublicUrl
+	}
+	return ""
 }
 
 func (x *Configuration) GetZones() []*ZoneSize {
@@ -2155,14 +2164,16 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x05hosts\x18\n" +
 	" \x03(\rR\x05hosts\x12\x14\n" +
 	"\x05share\x18\v \x03(\x02R\x05share\x12\x10\n" +
-	"\x03hot\x18\f \x03(\rR\x03hot\"\xda\x01\n" +
+	"\x03hot\x18\f \x03(\rR\x03hot\"\xf9\x01\n" +
 	"\rConfiguration\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05whole\x18\x03 \x01(\bR\x05whole\x12\x12\n" +
 	"\x04base\x18\x04 \x01(\x04R\x04base\x12+\n" +
 	"\bservices\x18\x05 \x03(\v2\x0f.grl.v1.ServiceR\bservices\x12\x18\n" +
-	"\aremoved\x18\x06 \x03(\tR\aremoved\x12&\n" +
+	"\aremoved\x18\x06 \x03(\tR\aremoved\x12\x1d\n" +
+	"\n" +
+	"public_url\x18\b \x01(\tR\tpublicUrl\x12&\n" +
 	"\x05zones\x18\a \x03(\v2\x10.grl.v1.ZoneSizeR\x05zones\"X\n" +
 	"\bZoneSize\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x16\n" +

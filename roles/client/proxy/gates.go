@@ -45,7 +45,6 @@ func (g *gates) gate(name string) (gate *httplimit.Gate) {
 		Service:   name,
 		Identity:  g.opts.Identity,
 		Procedure: g.opts.Procedure,
-		PublicURL: g.opts.PublicURL,
 		Side:      limiter.Outbound,
 	}))
 	return known.(*httplimit.Gate)

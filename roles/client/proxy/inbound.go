@@ -31,7 +31,6 @@ func NewInbound(service, upstream string, o Options) (*Proxy, error) {
 		Service:   service,
 		Identity:  o.Identity,
 		Procedure: o.Procedure,
-		PublicURL: o.PublicURL,
 		Side:      limiter.Inbound,
 	}).Decide
 	return p, nil

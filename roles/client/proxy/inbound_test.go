@@ -115,9 +115,8 @@ func TestInboundDrops(t *testing.T) {
 	up := origin(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { arrivals <- r.URL.Path }))
 	l := limited(t, limiter.Inbound, limiter.Bucket{Match: limiter.Match{Caller: "checkout", Procedure: "GET /v1/charges/{id}"}})
 	addr := inbound(t, up.URL, proxy.Options{
-		Limiter:   l,
-		Identity:  identity(t, httplimit.IdentityConfig{Headers: []string{"rpc-caller"}}),
-		PublicURL: "https://grl.example",
+		Limiter:  l,
+		Identity: identity(t, httplimit.IdentityConfig{Headers: []string{"rpc-caller"}}),
 	})
 	for _, h2 := range []bool{false, true} {
 		for _, method := range []string{"GET", "HEAD"} {

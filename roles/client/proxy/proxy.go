@@ -27,9 +27,6 @@ type Options struct {
 	Identity *httplimit.Identity
 	// Procedure names what a request asks for; nil: httplimit.Procedure.
 	Procedure func(*http.Request) string
-	// PublicURL is where the dashboard is, for the link in a drop; empty: no
-	// link.
-	PublicURL string
 	// TLS is for https upstreams; nil: the roots of the system.
 	TLS *tls.Config
 	// Log receives what net/http complains about, at level debug; nil: nobody.

@@ -120,7 +120,7 @@ func limited(t testing.TB, enforce limiter.Enforce, b limiter.Bucket) *limiter.L
 	t.Helper()
 	l := limiter.New(limiter.Options{})
 	b.Name, b.LimitRPS, b.Behavior = "all", 1, limiter.Deny
-	err := l.Install(limiter.Configuration{Revision: 1, Services: []limiter.Service{{
+	err := l.Install(limiter.Configuration{Revision: 1, PublicURL: "https://grl.example", Services: []limiter.Service{{
 		Name: "payments", Owner: "team-payments", Enforce: enforce,
 		Routes:  []string{"GET /v1/charges/{id}"},
 		Buckets: []limiter.Bucket{b},
