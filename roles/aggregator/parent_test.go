@@ -1,0 +1,256 @@
+package aggregator
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+// listener is what a controller knows from the reports it got.
+type listener struct {
+	ids      []limiter.CellID
+	rates    map[limiter.CellID]law.Rate
+	counts   map[limiter.CellID]law.Counts
+	sequence uint64
+}
+
+func newListener() *listener {
+	return &listener{rates: make(map[limiter.CellID]law.Rate), counts: make(map[limiter.CellID]law.Counts)}
+}
+
+func (l *listener) hear(t tester, reports ...*grlv1.Report) {
+	t.Helper()
+	for _, m := range reports {
+		if m.GetSequence() != l.sequence+1 {
+			t.Fatalf("report %d after %d", m.GetSequence(), l.sequence)
+		}
+		l.sequence++
+		var err error
+		if l.ids, err = wire.Named(l.ids, m.GetNames()); err == nil {
+			err = wire.CheckReport(m, len(l.ids))
+		}
+		if err != nil {
+			t.Fatalf("report %d: %v", m.GetSequence(), err)
+		}
+		for row, number := range m.GetCell() {
+			l.rates[l.ids[number]], l.counts[l.ids[number]] = wire.Row(m, row)
+		}
+	}
+}
+
+// The band delays, it never hides: what jumps goes at once, and at each T all
+// that differs by more than a thousandth.
+func TestBandsHideNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const cells = 4
+		r := newRig(t, revision(1, cells))
+		s := newSpeaker("a", 1)
+		s.join(r)
+		l := newListener()
+		rates := make([]float64, cells)
+		counts := make([]law.Counts, cells)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			cell := rapid.IntRange(0, cells-1).Draw(t, "cell")
+			if rapid.Bool().Draw(t, "drifts") {
+				rates[cell] *= 1 + rapid.Float64Range(-0.01, 0.01).Draw(t, "by")
+			} else {
+				rates[cell] = rapid.Float64Range(0, 1e5).Draw(t, "rps")
+			}
+			counts[cell].Offered += rapid.Uint64Range(0, 100).Draw(t, "offered")
+			s.report(said{cell, rates[cell], counts[cell]})
+			if rapid.Bool().Draw(t, "at once") {
+				if m := r.n.jumps(r.p); m != nil {
+					l.hear(t, m)
+				}
+				got := l.rates[cellOf(cell)].Offered.RPS()
+				if want := r.rps(cell); law.RateMoved(want, got) == law.Jumps {
+					t.Fatalf("cell %d jumped to %v, and the parent heard %v", cell, want, got)
+				}
+				continue
+			}
+			l.hear(t, r.up()...)
+			for cell := range cells {
+				got, want := l.rates[cellOf(cell)].Offered.RPS(), r.rps(cell)
+				if math.Abs(got-want) > 0.001*want {
+					t.Fatalf("cell %d: the parent heard %v rps at the last T, it is %v", cell, got, want)
+				}
+				if l.counts[cellOf(cell)] != r.counts(cell) {
+					t.Fatalf("cell %d: the parent heard %+v, it is %+v", cell, l.counts[cellOf(cell)], r.counts(cell))
+				}
+			}
+			if m := r.n.full(r.now, r.p); len(m) != 1 || len(m[0].GetCell()) != 0 {
+				t.Fatalf("said again: %v", m)
+			} else {
+				l.hear(t, m...)
+			}
+		}
+	})
+}
+
+func TestFullReportsAreSplit(t *testing.T) {
+	const cells = 2*wire.MaxNew + 3
+	r := newRig(t, revision(1, cells))
+	s := newSpeaker("a", 1)
+	s.join(r)
+	for from := 0; from < cells; from += wire.MaxNew {
+		var rows []said
+		for cell := from; cell < min(from+wire.MaxNew, cells); cell++ {
+			rows = append(rows, said{cell, float64(cell + 1), law.Counts{Offered: 1}})
+		}
+		s.report(rows...)
+	}
+	l := newListener()
+	l.hear(t, r.up()...)
+	if len(l.rates) != cells || l.sequence != 3 {
+		t.Errorf("the parent heard of %d cells in %d reports, want %d in 3", len(l.rates), l.sequence, cells)
+	}
+}
+
+// What a directive says it contains is told to each host as the own report.
+func TestReportSequencesAreMapped(t *testing.T) {
+	r := newRig(t, revision(1, 1))
+	a, b := newSpeaker("a", 1), newSpeaker("b", 2)
+	a.join(r)
+	b.join(r)
+	for range 5 {
+		a.report(said{0, 10, law.Counts{}})
+	}
+	b.report()
+	r.up() // report 1 contains 5 of a and 1 of b
+	for range 4 {
+		a.report()
+	}
+	r.direct(nil)
+	if m := a.hear(); m[0].GetReportSequence() != 5 {
+		t.Errorf("a heard of its report %d, want 5", m[0].GetReportSequence())
+	}
+	if m := b.hear(); m[0].GetReportSequence() != 1 {
+		t.Errorf("b heard of its report %d, want 1", m[0].GetReportSequence())
+	}
+	for range 100 {
+		a.report() // those before are not remembered
+	}
+	r.direct(nil)
+	if m := a.hear(); m[0].GetReportSequence() != 0 {
+		t.Errorf("a heard of its report %d, which is long forgotten, want none", m[0].GetReportSequence())
+	}
+	r.up()
+	r.direct(nil)
+	if m := a.hear(); m[0].GetReportSequence() != 109 {
+		t.Errorf("a heard of its report %d, want 109", m[0].GetReportSequence())
+	}
+}
+
+func TestParentReopens(t *testing.T) {
+	r := newRig(t, revision(1, 2))
+	s := newSpeaker("a", 1)
+	s.join(r)
+	s.report(said{0, 10, law.Counts{Offered: 5}}, said{1, 20, law.Counts{Offered: 6}})
+	newListener().hear(t, r.up()...)
+	r.direct(nil) // confirms
+	r.p.reopen()
+	hello := r.n.hello(r.p, "a", "v", 1)
+	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before[cellOf(0)].Offered != 5 || before[cellOf(1)].Offered != 6 {
+		t.Errorf("says that %v is confirmed, want 5 and 6", before)
+	}
+	l := newListener()
+	l.hear(t, r.n.full(r.now, r.p)...)
+	if len(l.rates) != 2 || l.counts[cellOf(0)].Offered != 5 {
+		t.Errorf("a new stream begins with %v, want all", l.rates)
+	}
+}
+
+func TestDetailsAddUp(t *testing.T) {
+	var d details
+	for host := range 3 {
+		d.add(&grlv1.Detail{
+			Buckets: []*grlv1.BucketCallers{{
+				Bucket:  "pay/each",
+				Callers: []*grlv1.CallerCounts{{Caller: "web", Offered: 10, Dropped: 2, ShadowDropped: 1}, {Caller: fmt.Sprint("h", host), Offered: 1}},
+				Rest:    &grlv1.CallerCounts{Offered: 5},
+			}},
+			Services: []*grlv1.ServicePairs{{Service: "new", RestOffered: 4, Pairs: []*grlv1.PairCounts{{Caller: "web", Procedure: "p", Offered: 3}}}},
+		})
+	}
+	m := d.take(detailEvery)
+	b := m.GetBuckets()[0]
+	if got := b.GetCallers()[0]; got.GetCaller() != "web" || got.GetOffered() != 30 || got.GetDropped() != 6 || got.GetShadowDropped() != 3 {
+		t.Errorf("largest caller %v", got)
+	}
+	if len(b.GetCallers()) != 4 || b.GetRest().GetOffered() != 15 {
+		t.Errorf("callers %v, rest %v", b.GetCallers(), b.GetRest())
+	}
+	if s := m.GetServices()[0]; s.GetPairs()[0].GetOffered() != 9 || s.GetRestOffered() != 12 {
+		t.Errorf("pairs %v", s)
+	}
+	if d.take(detailEvery) != nil {
+		t.Error("told twice")
+	}
+}
+
+func TestDetailsKeepTheLargest(t *testing.T) {
+	var d details
+	total := uint64(0)
+	for i := range uint64(200) {
+		d.add(&grlv1.Detail{Buckets: []*grlv1.BucketCallers{{Bucket: "b", Callers: []*grlv1.CallerCounts{{Caller: fmt.Sprint(i), Offered: i}}}}})
+		total += i
+	}
+	b := d.take(detailEvery).GetBuckets()[0]
+	sum := b.GetRest().GetOffered()
+	for i, c := range b.GetCallers() {
+		if want := 199 - uint64(i); c.GetOffered() != want {
+			t.Fatalf("caller %d: %v, want %d", i, c, want)
+		}
+		sum += c.GetOffered()
+	}
+	if len(b.GetCallers()) != detailTop || sum != total {
+		t.Errorf("%d callers, %d in all, want %d and %d", len(b.GetCallers()), sum, detailTop, total)
+	}
+}
+
+// Fault 42: callers and procedures without end; nothing is lost from the sums.
+func TestDetailsAreBounded(t *testing.T) {
+	var d details
+	const buckets, callers = 50, 4000
+	for b := range buckets {
+		m := &grlv1.BucketCallers{Bucket: fmt.Sprint("b", b)}
+		for c := range callers {
+			m.Callers = append(m.Callers, &grlv1.CallerCounts{Caller: fmt.Sprint(c), Offered: 1})
+		}
+		d.add(&grlv1.Detail{Buckets: []*grlv1.BucketCallers{m}})
+	}
+	for i := range 2 * detailNames {
+		d.add(&grlv1.Detail{Services: []*grlv1.ServicePairs{{Service: fmt.Sprint(i), Pairs: []*grlv1.PairCounts{{Caller: "c", Offered: 1}}}}})
+	}
+	kept := 0
+	for _, m := range d.buckets {
+		kept += len(m)
+	}
+	for _, m := range d.services {
+		kept += len(m)
+	}
+	if kept > detailMost+2*detailNames || len(d.services) > detailNames {
+		t.Errorf("%d names kept, want at most %d and a rest for each of %d", kept, detailMost, detailNames)
+	}
+	for _, b := range d.take(time.Second).GetBuckets() {
+		sum := b.GetRest().GetOffered()
+		for _, c := range b.GetCallers() {
+			sum += c.GetOffered()
+		}
+		if sum != callers {
+			t.Errorf("%s: %d in all, want %d", b.GetBucket(), sum, callers)
+		}
+	}
+}
