@@ -30,14 +30,14 @@ const (
 	countTimeout = time.Second
 )
 
-// Options says what to show. All fields but Version are required.
+// Options says what to show.
 type Options struct {
-	Seconds int     // from MinSeconds to MaxSeconds
-	Surge   float64 // how much faster the trace plays then; from MinSurge to MaxSurge
-	Version string  // of grl
-	Log     *slog.Logger
+	Seconds int          // from MinSeconds to MaxSeconds
+	Surge   float64      // how much faster the trace plays then; from MinSurge to MaxSurge
+	Version string       // of grl
+	Log     *slog.Logger // of the roles; required
 	// Progress takes the live table: in place if it is a terminal, else a line
-	// a second.
+	// a second. Required.
 	Progress io.Writer
 	// Limits is told the limits file before anything starts; nil: nobody is.
 	Limits func(file string)
@@ -76,8 +76,8 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 
 // play sends what the plan says and shows it.
 func (p *plane) play(ctx context.Context, plan plan, progress io.Writer) (*Result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	t := &tally{}
 	l := newLoad(plan, p.sidecars, t)
 	l.start = time.Now()
@@ -95,7 +95,7 @@ func (p *plane) play(ctx context.Context, plan plan, progress io.Writer) (*Resul
 		case <-sent:
 			playing = false
 		case failure = <-p.failed:
-			cancel(failure)
+			cancel()
 			<-sent
 			playing = false
 		case <-tick.C:
