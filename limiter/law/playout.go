@@ -25,17 +25,28 @@ func (p *Playout) Grow(n int) {
 	}
 }
 
-// Add takes in what a child counted over the span that ends now. Counts that
-// are late are released at once, since when they came is not known.
-func (p *Playout) Add(now time.Time, cell int, more Counts, span time.Duration) {
+// Share returns which share, in [0, 1], of what a child counted over the span
+// that ends now is due in this T.
+func (p *Playout) Share(now time.Time, span time.Duration) float64 {
+	left := p.next.Sub(now)
+	if left >= span {
+		return 1
+	}
+	return max(0, left.Seconds()/span.Seconds())
+}
+
+// Add takes in what a child counted of a cell, of which that share is due in
+// this T. Counts that are late are due at once, since when they came is not
+// known.
+func (p *Playout) Add(cell int, more Counts, share float64) {
 	at := &p.cells[cell]
-	if left := p.next.Sub(now); more.Late == 0 && left < span {
-		part := more.part(max(0, left.Seconds()/span.Seconds()))
-		at.due.add(part)
-		at.later.add(more.less(part))
+	if share == 1 || more.Late != 0 {
+		at.due.add(more)
 		return
 	}
-	at.due.add(more)
+	part := more.part(share)
+	at.due.add(part)
+	at.later.add(more.less(part))
 }
 
 // Tick ends the current T: what is due is released. Call it at each T.

@@ -33,6 +33,8 @@ const (
 
 	maxName  = 256     // bytes of a bucket's, instance's or caller's name, each
 	maxHosts = 1 << 20 // below one child; thousands of such still add up
+
+	firstRows = 64 // of a column, for a start
 )
 
 func equal(a, b *limiter.Service) bool { return reflect.DeepEqual(a, b) }
@@ -182,35 +184,27 @@ func At[T any](column []T, i int) T {
 // Full reports whether a report has no room for another cell.
 func Full(m *grlv1.Report) bool { return len(m.Cell) >= MaxCells || len(m.Names) >= MaxNew }
 
-// AppendRow adds a row to a report that is not Full. Call Trim when all are in.
+// AppendRow adds a row to a report that is not Full. A column stays empty until
+// there is something other than 0 for it.
 func AppendRow(m *grlv1.Report, number uint32, r law.Rate, n law.Counts) {
+	row := len(m.Cell)
 	m.Cell = append(m.Cell, number)
-	m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(r.Offered))
-	m.Hosts = append(m.Hosts, r.Hosts)
-	m.Offered = append(m.Offered, n.Offered)
-	m.Dropped = append(m.Dropped, n.Dropped)
-	m.ShadowDropped = append(m.ShadowDropped, n.ShadowDropped)
-	m.Late = append(m.Late, n.Late)
+	m.OfferedMicroRps = appendAt(m.OfferedMicroRps, row, uint64(r.Offered))
+	m.Hosts = appendAt(m.Hosts, row, r.Hosts)
+	m.Offered = appendAt(m.Offered, row, n.Offered)
+	m.Dropped = appendAt(m.Dropped, row, n.Dropped)
+	m.ShadowDropped = appendAt(m.ShadowDropped, row, n.ShadowDropped)
+	m.Late = appendAt(m.Late, row, n.Late)
 }
 
-// Trim empties the columns of a report that hold nothing but zeros.
-func Trim(m *grlv1.Report) {
-	m.OfferedMicroRps = trim(m.OfferedMicroRps)
-	m.Hosts = trim(m.Hosts)
-	m.Offered = trim(m.Offered)
-	m.Dropped = trim(m.Dropped)
-	m.ShadowDropped = trim(m.ShadowDropped)
-	m.Late = trim(m.Late)
-}
-
-func trim[T comparable](column []T) []T {
-	var zero T
-	for _, v := range column {
-		if v != zero {
-			return column
+func appendAt[T uint32 | uint64](column []T, row int, v T) []T {
+	if len(column) == 0 {
+		if v == 0 {
+			return nil
 		}
+		column = make([]T, row, max(row+1, firstRows))
 	}
-	return nil
+	return append(column, v)
 }
 
 // SplitDirective cuts a directive into messages of at most MaxCells cells. They

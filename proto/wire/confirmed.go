@@ -124,22 +124,17 @@ func (c *Confirmed) Message(few bool) *grlv1.Report {
 	if few {
 		bytes = MaxReport - rest
 	}
+	counts := make(map[limiter.CellID]law.Counts)
+	c.each(func(id limiter.CellID, n law.Counts) { counts[id] = n })
 	m := &grlv1.Report{}
-	rows := make(map[limiter.CellID]int) // cell → its row
-	c.each(func(id limiter.CellID, n law.Counts) {
-		if row, ok := rows[id]; ok {
-			m.Offered[row], m.Dropped[row], m.ShadowDropped[row], m.Late[row] = n.Offered, n.Dropped, n.ShadowDropped, n.Late
-			return
-		}
+	for id, n := range counts {
 		bytes -= len(id.Bucket) + len(id.Instance) + len(id.Caller) + columns
 		if bytes < 0 {
-			return
+			break
 		}
-		rows[id] = len(m.Cell)
 		AppendRow(m, uint32(len(m.Cell)), law.Rate{}, n)
 		m.Names = append(m.Names, FromCellID(id))
-	})
-	Trim(m)
+	}
 	return m
 }
 

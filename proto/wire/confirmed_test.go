@@ -69,7 +69,6 @@ func TestConfirmedAgainstAModel(t *testing.T) {
 						AppendRow(m, numbers.Number(index, id(index), &m.Names), law.Rate{}, w.counts[id(index)])
 					}
 				}
-				Trim(m)
 				c.Sent(m)
 				if len(w.counts) > 0 {
 					waiting = append(waiting, w)

@@ -146,6 +146,7 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 
 // fold takes in the rows of a report.
 func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) {
+	share := n.played.Share(now, span)
 	for row, number := range m.GetCell() {
 		if h.child.Cell(number) < 0 {
 			i, ok := n.cell(h.ids[number])
@@ -155,9 +156,12 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 			h.child.Rename(number, i)
 		}
 		rate, counts := wire.Row(m, row)
-		rate.Hosts = min(rate.Hosts, 1)
+		rate.Hosts = 0
+		if rate.Offered > 0 {
+			rate.Hosts = 1
+		}
 		more := n.sum.Fold(&h.child, number, rate, counts, late)
-		n.played.Add(now, h.child.Cell(number), more, span)
+		n.played.Add(h.child.Cell(number), more, share)
 	}
 	for p := range n.parents {
 		for _, number := range m.GetCell() {

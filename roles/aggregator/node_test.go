@@ -135,12 +135,8 @@ func (s *speaker) message(rows ...said) *grlv1.Report {
 	m := &grlv1.Report{Sequence: s.sequence}
 	for _, row := range rows {
 		rate := law.Rate{Offered: law.Micro(row.rps)}
-		if rate.Offered > 0 {
-			rate.Hosts = 1
-		}
 		wire.AppendRow(m, s.numbers.Number(row.cell, cellOf(row.cell), &m.Names), rate, row.counts)
 	}
-	wire.Trim(m)
 	s.confirmed.Sent(m)
 	return m
 }

@@ -161,7 +161,6 @@ func (n *node) carry(p *parent, m *grlv1.Report, i int) {
 
 // seal gives a report its sequence and says which directives were taken.
 func (n *node) seal(p *parent, m *grlv1.Report) *grlv1.Report {
-	wire.Trim(m)
 	p.sequence++
 	p.reports[p.sequence%uint64(len(p.reports))] = receipt{p.sequence, n.released}
 	m.Sequence = p.sequence

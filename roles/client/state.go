@@ -247,10 +247,7 @@ func (s *state) reports() []*grlv1.Report {
 			m = &grlv1.Report{}
 		}
 		at.sent = sent{at.rate, at.counts}
-		rate := law.Rate{Offered: law.Micro(at.rate)}
-		if rate.Offered > 0 {
-			rate.Hosts = 1
-		}
+		rate := law.Rate{Offered: law.Micro(at.rate)} // the aggregator knows it is one host's
 		wire.AppendRow(m, s.numbers.Number(i, id, &m.Names), rate, law.Counts{
 			Offered:       at.counts.Offered,
 			Dropped:       at.counts.Dropped,
@@ -262,7 +259,6 @@ func (s *state) reports() []*grlv1.Report {
 
 // seal gives a report its sequence and says what was taken.
 func (s *state) seal(m *grlv1.Report) *grlv1.Report {
-	wire.Trim(m)
 	s.sequence++
 	m.Sequence = s.sequence
 	m.ConfigEpoch, m.ConfigRevision = s.config.Epoch, s.config.Revision

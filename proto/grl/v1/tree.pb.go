@@ -695,7 +695,7 @@ type Report struct {
 	// Estimated offered rate, in millionths of a request per second: sums are
 	// exact and do not depend on the order of adding.
 	OfferedMicroRps []uint64 `protobuf:"varint,9,rep,packed,name=offered_micro_rps,json=offeredMicroRps,proto3" json:"offered_micro_rps,omitempty"`
-	// Hosts with traffic: 1 from a host with a rate, a sum from above.
+	// Hosts with traffic. Empty from a client, which is one while it has a rate.
 	Hosts []uint32 `protobuf:"varint,10,rep,packed,name=hosts,proto3" json:"hosts,omitempty"`
 	// Requests counted since the boot of the sender. offered contains the
 	// dropped ones; shadow_dropped ones were admitted.
