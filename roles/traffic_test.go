@@ -20,6 +20,7 @@ import (
 const (
 	trafficHosts = 4  // of one zone
 	trafficRPS   = 50 // that each host sends to each bucket with traffic
+	trafficTime  = 20 * time.Second
 )
 
 // traffic is what the streams of a host and of its aggregator carry, in bytes
@@ -67,8 +68,8 @@ func TestDocumentedTraffic(t *testing.T) {
 	}
 }
 
-// measureTraffic returns the means over a minute, when each host sends Poisson
-// traffic to so many buckets, which makes load times the limit of each.
+// measureTraffic returns the means over trafficTime, when each host sends
+// Poisson traffic to so many buckets, which makes load times the limit of each.
 func measureTraffic(t *testing.T, buckets int, load float64) traffic {
 	t.Helper()
 	var limits strings.Builder
@@ -86,15 +87,16 @@ func measureTraffic(t *testing.T, buckets int, load float64) traffic {
 		l := p.Host(fmt.Sprintf("host-%d", i), "z1", "r1", "shop", "aggregator")
 		go sendPoisson(l, buckets, rand.New(rand.NewPCG(1, uint64(i))), stop)
 	}
-	time.Sleep(30 * time.Second) // all names are told, all means settled
+	time.Sleep(15 * time.Second) // all names are told, all means settled
 	before := bytesOf(p)
-	time.Sleep(time.Minute)
+	time.Sleep(trafficTime)
 	after := bytesOf(p)
+	seconds := trafficTime.Seconds()
 	return traffic{
-		hostUp:         (after.hostUp - before.hostUp) / 60 / trafficHosts,
-		hostDown:       (after.hostDown - before.hostDown) / 60 / trafficHosts,
-		aggregatorUp:   (after.aggregatorUp - before.aggregatorUp) / 60,
-		aggregatorDown: (after.aggregatorDown - before.aggregatorDown) / 60,
+		hostUp:         (after.hostUp - before.hostUp) / seconds / trafficHosts,
+		hostDown:       (after.hostDown - before.hostDown) / seconds / trafficHosts,
+		aggregatorUp:   (after.aggregatorUp - before.aggregatorUp) / seconds,
+		aggregatorDown: (after.aggregatorDown - before.aggregatorDown) / seconds,
 	}
 }
 
@@ -118,15 +120,19 @@ func bytesOf(p *rolestest.Plane) traffic {
 func sendPoisson(l *limiter.Limiter, buckets int, random *rand.Rand, stop <-chan struct{}) {
 	const step = 10 * time.Millisecond
 	s := l.Service("shop")
+	procedures := make([]string, buckets)
+	for i := range procedures {
+		procedures[i] = fmt.Sprintf("shop.Shop/Method%d", i)
+	}
 	for {
 		select {
 		case <-stop:
 			return
 		case <-time.After(step):
 		}
-		for i := range buckets {
+		for _, procedure := range procedures {
 			for at := random.ExpFloat64(); at < trafficRPS*step.Seconds(); at += random.ExpFloat64() {
-				s.Decide("web", fmt.Sprintf("shop.Shop/Method%d", i))
+				s.Decide("web", procedure)
 			}
 		}
 	}
