@@ -84,8 +84,15 @@ func TestFixedRatio(t *testing.T) {
 		p    float64
 		want uint64
 	}{
-		{0, 0}, {1, One}, {0.5, One / 2}, {1. / (1 << 32), 1},
-		{-0.1, 0}, {1.0001, 0}, {math.NaN(), 0}, {math.Inf(1), 0}, {math.Inf(-1), 0},
+		{0, 0},
+		{1, One},
+		{0.5, One / 2},
+		{1. / (1 << 32), 1},
+		{-0.1, 0},
+		{1.0001, 0},
+		{math.NaN(), 0},
+		{math.Inf(1), 0},
+		{math.Inf(-1), 0},
 	}
 	for _, test := range tests {
 		if got := FixedRatio(test.p); got != test.want {

@@ -195,8 +195,10 @@ func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
 	// their ratios apart.
 	closable := func(id CellID) bool { return maxNames == 0 || id.Caller == "" }
 	for range 300 {
-		req := Request{Service: "s", Caller: pick(r, modelCallers), Procedure: pick(r, modelProcedures),
-			Cost: uint32(r.IntN(4)), Verified: r.IntN(2) == 0}
+		req := Request{
+			Service: "s", Caller: pick(r, modelCallers), Procedure: pick(r, modelProcedures),
+			Cost: uint32(r.IntN(4)), Verified: r.IntN(2) == 0,
+		}
 		want := m.decide(req, req.Caller)
 		if got := decideSomehow(l, r, req); got != want {
 			t.Fatalf("seed %d: %+v dropped by %q, want %q\n%+v", seed, req, got, want, s)

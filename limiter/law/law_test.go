@@ -154,9 +154,16 @@ func TestMicro(t *testing.T) {
 		rps  float64
 		want MicroRPS
 	}{
-		{0, 0}, {-1, 0}, {math.NaN(), 0}, {math.Inf(-1), 0},
-		{1, 1e6}, {0.0000004, 0}, {0.0000006, 1},
-		{MaxRPS, MaxRPS * 1e6}, {1e300, MaxRPS * 1e6}, {math.Inf(1), MaxRPS * 1e6},
+		{0, 0},
+		{-1, 0},
+		{math.NaN(), 0},
+		{math.Inf(-1), 0},
+		{1, 1e6},
+		{0.0000004, 0},
+		{0.0000006, 1},
+		{MaxRPS, MaxRPS * 1e6},
+		{1e300, MaxRPS * 1e6},
+		{math.Inf(1), MaxRPS * 1e6},
 	}
 	for _, tt := range tests {
 		if got := Micro(tt.rps); got != tt.want {

@@ -70,8 +70,13 @@ func TestWarmedUp(t *testing.T) {
 		missing int
 		want    bool
 	}{
-		{0, 0, false}, {Handover - 1, 0, false}, {Handover, 0, true},
-		{Handover, 1, false}, {WarmUpMost - 1, 1, false}, {WarmUpMost, 1, true}, {WarmUpMost, 30, true},
+		{0, 0, false},
+		{Handover - 1, 0, false},
+		{Handover, 0, true},
+		{Handover, 1, false},
+		{WarmUpMost - 1, 1, false},
+		{WarmUpMost, 1, true},
+		{WarmUpMost, 30, true},
 	}
 	for _, tt := range tests {
 		if got := WarmedUp(tt.since, tt.missing); got != tt.want {

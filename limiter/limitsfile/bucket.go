@@ -32,8 +32,10 @@ func (d *decoder) bucket(n *node, path string) (b limiter.Bucket, ok bool) {
 	return b, len(d.errs) == before
 }
 
-var scopes = map[string]limiter.Scope{"global": limiter.Global, "region": limiter.Region, "zone": limiter.Zone}
-var behaviors = map[string]limiter.Behavior{"allow": limiter.Allow, "deny": limiter.Deny}
+var (
+	scopes    = map[string]limiter.Scope{"global": limiter.Global, "region": limiter.Region, "zone": limiter.Zone}
+	behaviors = map[string]limiter.Behavior{"allow": limiter.Allow, "deny": limiter.Deny}
+)
 
 // bucketWhole checks what the keys of a bucket say about each other.
 func (d *decoder) bucketWhole(at place, path string, seen map[string]place, b *limiter.Bucket) {

@@ -16,8 +16,10 @@ func decode(name string, data []byte) (*File, Errors) {
 	}
 	for p := range pieces(data) {
 		if d.full() {
-			d.errs = append(d.errs, &Error{File: name, Line: p.line, Column: 1,
-				Problem: fmt.Sprintf("%d errors: the file was not read from here on", MaxErrors)})
+			d.errs = append(d.errs, &Error{
+				File: name, Line: p.line, Column: 1,
+				Problem: fmt.Sprintf("%d errors: the file was not read from here on", MaxErrors),
+			})
 			break
 		}
 		d.piece(p)
@@ -62,8 +64,10 @@ func (d *decoder) piece(p piece) {
 	}
 	n, bad := parsePiece(p)
 	if bad != nil {
-		d.errs = append(d.errs, &Error{File: d.file.Name, Line: bad.line, Column: bad.column,
-			Problem: bad.problem, Found: bad.found, Expected: bad.expected})
+		d.errs = append(d.errs, &Error{
+			File: d.file.Name, Line: bad.line, Column: bad.column,
+			Problem: bad.problem, Found: bad.found, Expected: bad.expected,
+		})
 		if p.kind != itemPiece {
 			d.list = ""
 			d.seen[leadingWord(p.text)] = place{p.line, 1} // it is there, though wrong
@@ -210,8 +214,10 @@ func (d *decoder) unknownKey(key *node, path string, f fields) {
 	if near := nearest(key.text, f); near != "" {
 		expected = fmt.Sprintf("%q, or %s", near, expected)
 	}
-	d.errs = append(d.errs, &Error{File: d.file.Name, Line: key.line, Column: key.column, Key: path,
-		Problem: "unknown key", Found: key.describe(), Expected: expected})
+	d.errs = append(d.errs, &Error{
+		File: d.file.Name, Line: key.line, Column: key.column, Key: path,
+		Problem: "unknown key", Found: key.describe(), Expected: expected,
+	})
 }
 
 func join(path, key string) string {

@@ -25,8 +25,10 @@ func merge(files []*File) ([]limiter.Service, Errors) {
 		}
 		byService[name] = append(byService[name], f)
 		if buckets += len(f.Service.Buckets); buckets > MaxBuckets {
-			return nil, Errors{{File: f.Name, Line: f.service.line, Column: f.service.column,
-				Found: fmt.Sprintf("more than %d buckets in all files up to this one", MaxBuckets), Expected: fmt.Sprintf("at most %d", MaxBuckets)}}
+			return nil, Errors{{
+				File: f.Name, Line: f.service.line, Column: f.service.column,
+				Found: fmt.Sprintf("more than %d buckets in all files up to this one", MaxBuckets), Expected: fmt.Sprintf("at most %d", MaxBuckets),
+			}}
 		}
 	}
 	slices.Sort(names)
@@ -57,8 +59,10 @@ func mergeService(name string, files []*File) (limiter.Service, Errors) {
 	}
 	if len(routes) > MaxListItems || len(s.Exempt) > MaxListItems {
 		last := files[len(files)-1]
-		errs = append(errs, &Error{File: last.Name, Line: last.service.line, Column: last.service.column,
-			Found: fmt.Sprintf("%d routes and %d exempt entries of the service", len(routes), len(s.Exempt)), Expected: fmt.Sprintf("at most %d of each", MaxListItems)})
+		errs = append(errs, &Error{
+			File: last.Name, Line: last.service.line, Column: last.service.column,
+			Found: fmt.Sprintf("%d routes and %d exempt entries of the service", len(routes), len(s.Exempt)), Expected: fmt.Sprintf("at most %d of each", MaxListItems),
+		})
 	} else {
 		errs = append(errs, checkRoutes(routes)...)
 	}
@@ -89,9 +93,11 @@ func agree(s *limiter.Service, files []*File) (errs Errors) {
 }
 
 func disagreement(f *File, at place, key, found, expected string, first *File, firstAt place) *Error {
-	return &Error{File: f.Name, Line: at.line, Column: at.column, Key: key,
+	return &Error{
+		File: f.Name, Line: at.line, Column: at.column, Key: key,
 		Problem: "files of service " + f.Service.Name + " disagree", Found: quote(found),
-		Expected: fmt.Sprintf("%s as at %s:%d:%d", quote(expected), first.Name, firstAt.line, firstAt.column)}
+		Expected: fmt.Sprintf("%s as at %s:%d:%d", quote(expected), first.Name, firstAt.line, firstAt.column),
+	}
 }
 
 // selection is what makes two buckets of a service the same rule.
@@ -113,8 +119,10 @@ func (b placedBucket) String() string {
 }
 
 func (b placedBucket) problem(format string, args ...any) *Error {
-	return &Error{File: b.file.Name, Line: b.at.line, Column: b.at.column, Key: fmt.Sprintf("buckets[%d]", b.at.index),
-		Problem: quote(b.bucket.Name) + " " + fmt.Sprintf(format, args...)}
+	return &Error{
+		File: b.file.Name, Line: b.at.line, Column: b.at.column, Key: fmt.Sprintf("buckets[%d]", b.at.index),
+		Problem: quote(b.bucket.Name) + " " + fmt.Sprintf(format, args...),
+	}
 }
 
 // checkBuckets reports the buckets of a service that cannot stand beside an

@@ -46,22 +46,43 @@ func TestLoadRefusesFilesThatDisagree(t *testing.T) {
 		files []string
 		want  string
 	}{
-		{"owner", []string{"service: a\nowner: x\n", "service: a\n", "service: a\nowner: y\n"},
-			`3.yaml:2:8: owner: files of service a disagree: found "y", expected "x" as at 1.yaml:2:8`},
-		{"enforce", []string{"service: a\nenforce: inbound\n", "service: a\nenforce: outbound\n"},
-			`2.yaml:2:10: enforce: files of service a disagree: found "outbound", expected "inbound" as at 1.yaml:2:10`},
-		{"bucket name", []string{bucket("limit: {rps: 1}"), bucket("limit: {rps: 1}, per: caller")},
-			`2.yaml:3:5: buckets[0]: "b" has the name of bucket "b" at 1.yaml:3:5`},
-		{"selection", []string{bucket("limit: {rps: 1}, scope: zone"), "service: a\nbuckets:\n- {name: c, scope: zone, behavior: allow, block: true}\n"},
-			`2.yaml:3:3: buckets[0]: "c" has the same match, per and scope as bucket "b" at 1.yaml:3:5`},
-		{"cost", []string{bucket("limit: {rps: 1}, cost: {header: X-A}"), "service: a\nbuckets:\n- {name: c, scope: zone, behavior: allow, block: true, cost: {header: x-b}}\n"},
-			`2.yaml:3:3: buckets[0]: "c" takes its cost from "x-b", but bucket "b" at 1.yaml:3:5 from "X-A": a request has one cost`},
-		{"routes", []string{"service: a\nroutes: [GET /x, \"GET /{a}/b\"]\n", "service: a\nroutes: [GET /x, \"GET /a/{b}\"]\n"},
-			`2.yaml:2:18: routes[1]: "GET /a/{b}" conflicts with "GET /{a}/b" at 1.yaml:2:18: both match some requests, and neither is the more specific one`},
-		{"all errors of all files", []string{"service: a\nowner: x\ncolor: red\n", "service: a\nowner: y\n", "service: b\nowner: 5\n"},
+		{
+			"owner",
+			[]string{"service: a\nowner: x\n", "service: a\n", "service: a\nowner: y\n"},
+			`3.yaml:2:8: owner: files of service a disagree: found "y", expected "x" as at 1.yaml:2:8`,
+		},
+		{
+			"enforce",
+			[]string{"service: a\nenforce: inbound\n", "service: a\nenforce: outbound\n"},
+			`2.yaml:2:10: enforce: files of service a disagree: found "outbound", expected "inbound" as at 1.yaml:2:10`,
+		},
+		{
+			"bucket name",
+			[]string{bucket("limit: {rps: 1}"), bucket("limit: {rps: 1}, per: caller")},
+			`2.yaml:3:5: buckets[0]: "b" has the name of bucket "b" at 1.yaml:3:5`,
+		},
+		{
+			"selection",
+			[]string{bucket("limit: {rps: 1}, scope: zone"), "service: a\nbuckets:\n- {name: c, scope: zone, behavior: allow, block: true}\n"},
+			`2.yaml:3:3: buckets[0]: "c" has the same match, per and scope as bucket "b" at 1.yaml:3:5`,
+		},
+		{
+			"cost",
+			[]string{bucket("limit: {rps: 1}, cost: {header: X-A}"), "service: a\nbuckets:\n- {name: c, scope: zone, behavior: allow, block: true, cost: {header: x-b}}\n"},
+			`2.yaml:3:3: buckets[0]: "c" takes its cost from "x-b", but bucket "b" at 1.yaml:3:5 from "X-A": a request has one cost`,
+		},
+		{
+			"routes",
+			[]string{"service: a\nroutes: [GET /x, \"GET /{a}/b\"]\n", "service: a\nroutes: [GET /x, \"GET /a/{b}\"]\n"},
+			`2.yaml:2:18: routes[1]: "GET /a/{b}" conflicts with "GET /{a}/b" at 1.yaml:2:18: both match some requests, and neither is the more specific one`,
+		},
+		{
+			"all errors of all files",
+			[]string{"service: a\nowner: x\ncolor: red\n", "service: a\nowner: y\n", "service: b\nowner: 5\n"},
 			`1.yaml:3:1: unknown key: found "color", expected one of buckets, enforce, exempt, owner, routes, service
 2.yaml:2:8: owner: files of service a disagree: found "y", expected "x" as at 1.yaml:2:8
-3.yaml:2:8: owner: found 5, expected a name (if it is a name, put it in quotes: "5")`},
+3.yaml:2:8: owner: found 5, expected a name (if it is a name, put it in quotes: "5")`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

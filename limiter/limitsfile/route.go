@@ -74,8 +74,10 @@ func checkRoutes(routes []placedRoute) (errs Errors) {
 		} else if other != nil {
 			problem = fmt.Sprintf("%s conflicts with %v: %s", quote(r.route), other, why)
 		}
-		errs = append(errs, &Error{File: r.file.Name, Line: r.at.line, Column: r.at.column,
-			Key: fmt.Sprintf("routes[%d]", r.at.index), Problem: problem})
+		errs = append(errs, &Error{
+			File: r.file.Name, Line: r.at.line, Column: r.at.column,
+			Key: fmt.Sprintf("routes[%d]", r.at.index), Problem: problem,
+		})
 		if len(errs) >= MaxErrors {
 			return errs
 		}

@@ -75,8 +75,10 @@ func parsePiece(p piece) (n *node, bad *syntaxError) {
 		}
 	}()
 	if p.size > maxPieceBytes {
-		return nil, &syntaxError{place: place{p.line, 1}, found: bytesText(p.size) + " in one value",
-			expected: "at most 32 KiB (write a long list with one item on each line)"}
+		return nil, &syntaxError{
+			place: place{p.line, 1}, found: bytesText(p.size) + " in one value",
+			expected: "at most 32 KiB (write a long list with one item on each line)",
+		}
 	}
 	tokens, bad := tokenize(p.text)
 	if bad != nil {

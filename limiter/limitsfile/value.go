@@ -17,15 +17,21 @@ type nameKind struct {
 
 // The kinds of names. A name that begins with "_" is grl's own.
 var (
-	serviceName = nameKind{regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`),
-		"letters, digits and . _ - with a letter or digit at both ends"}
+	serviceName = nameKind{
+		regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`),
+		"letters, digits and . _ - with a letter or digit at both ends",
+	}
 	bucketName = serviceName
-	regionName = nameKind{regexp.MustCompile(`^[A-Za-z0-9.:/-][A-Za-z0-9._:/-]*$`),
-		"letters, digits and . _ : / - with no _ in front"}
+	regionName = nameKind{
+		regexp.MustCompile(`^[A-Za-z0-9.:/-][A-Za-z0-9._:/-]*$`),
+		"letters, digits and . _ : / - with no _ in front",
+	}
 	ownerName     = regionName
 	callerName    = regionName
-	procedureName = nameKind{regexp.MustCompile(`^[A-Za-z0-9.:/{}$~%@+,=-]([A-Za-z0-9._:/{}$~%@+,=-]| [A-Za-z0-9._:/{}$~%@+,=-])*$`),
-		"letters, digits, . _ : / - { } $ ~ % @ + , = and single spaces between, with no _ in front"}
+	procedureName = nameKind{
+		regexp.MustCompile(`^[A-Za-z0-9.:/{}$~%@+,=-]([A-Za-z0-9._:/{}$~%@+,=-]| [A-Za-z0-9._:/{}$~%@+,=-])*$`),
+		"letters, digits, . _ : / - { } $ ~ % @ + , = and single spaces between, with no _ in front",
+	}
 	headerName   = nameKind{regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), "the name of a header"}
 	metadataName = nameKind{regexp.MustCompile(`^[a-z0-9._-]+$`), "a metadata key: lower-case letters, digits and . _ -"}
 )

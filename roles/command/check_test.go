@@ -73,18 +73,30 @@ bad.yaml:3:54: buckets[0].share: not supported yet
 		stdout, stderr string
 		code           int
 	}{
-		{"directory", map[string]string{"limits/a.yaml": good, "limits/deep/b.yml": "service: orders\n", "limits/README.md": "x"},
-			[]string{"limits"}, "ok: 2 files, 2 services, 1 bucket\n", "", 0},
+		{
+			"directory",
+			map[string]string{"limits/a.yaml": good, "limits/deep/b.yml": "service: orders\n", "limits/README.md": "x"},
+			[]string{"limits"},
+			"ok: 2 files, 2 services, 1 bucket\n", "", 0,
+		},
 		{"file beside its directory", map[string]string{"limits/a.yaml": good}, []string{"limits", "limits/a.yaml"}, "ok: 1 file, 1 service, 1 bucket\n", "", 0},
 		{"with a configuration", map[string]string{"a.yaml": good, "grl.toml": ""}, []string{"a.yaml", "--config", "grl.toml"}, "ok: 2 files, 1 service, 1 bucket\n", "", 0},
 		{"configuration alone", map[string]string{"grl.toml": ""}, []string{"--config=grl.toml"}, "ok: 1 file, 0 services, 0 buckets\n", "", 0},
 		{"empty directory", map[string]string{"limits/README.md": ""}, []string{"limits"}, "ok: 0 files, 0 services, 0 buckets\n", "", 0},
 		{"bad file", map[string]string{"bad.yaml": bad, "good.yaml": good}, []string{"."}, "", badText + "2 errors\n", 3},
-		{"bad configuration too", map[string]string{"bad.yaml": bad, "grl.toml": "x"}, []string{"--config", "grl.toml", "bad.yaml"},
-			"", "grl.toml:1: unknown key\ngrl.toml:2: no value\n" + badText + "4 errors\n", 3},
-		{"one name in two arguments", map[string]string{"a/x.yaml": good, "b/x.yaml": good}, []string{"a", "b"},
+		{
+			"bad configuration too",
+			map[string]string{"bad.yaml": bad, "grl.toml": "x"},
+			[]string{"--config", "grl.toml", "bad.yaml"},
+			"", "grl.toml:1: unknown key\ngrl.toml:2: no value\n" + badText + "4 errors\n", 3,
+		},
+		{
+			"one name in two arguments",
+			map[string]string{"a/x.yaml": good, "b/x.yaml": good},
+			[]string{"a", "b"},
 			"", "b/x.yaml:3:5: buckets[0]: \"all\" has the name of bucket \"all\" at a/x.yaml:3:5\n" +
-				"b/x.yaml:3:5: buckets[0]: \"all\" has the same match, per and scope as bucket \"all\" at a/x.yaml:3:5\n2 errors\n", 3},
+				"b/x.yaml:3:5: buckets[0]: \"all\" has the same match, per and scope as bucket \"all\" at a/x.yaml:3:5\n2 errors\n", 3,
+		},
 		{"nothing named", nil, nil, "", "", 2},
 		{"missing path", nil, []string{"none"}, "", "", 2},
 		{"missing configuration", nil, []string{"--config", "none"}, "", "", 2},

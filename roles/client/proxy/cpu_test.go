@@ -250,8 +250,16 @@ func (p *slicePool) Put(b []byte) { p.pool.Put((*[32 << 10]byte)(b)) }
 func limitedProxy(upstream string) (http.Handler, error) {
 	service := limiter.Service{Name: "payments", Routes: []string{"GET /v1/charges/{id}", "POST /v1/charges"}}
 	for _, m := range []limiter.Match{
-		{Caller: "checkout", Procedure: "GET /v1/charges/{id}"}, {Caller: "checkout"}, {},
-		{Caller: "a"}, {Caller: "b"}, {Caller: "c"}, {Caller: "d"}, {Caller: "e"}, {Caller: "f"}, {Caller: "g"},
+		{Caller: "checkout", Procedure: "GET /v1/charges/{id}"},
+		{Caller: "checkout"},
+		{},
+		{Caller: "a"},
+		{Caller: "b"},
+		{Caller: "c"},
+		{Caller: "d"},
+		{Caller: "e"},
+		{Caller: "f"},
+		{Caller: "g"},
 	} {
 		service.Buckets = append(service.Buckets, limiter.Bucket{
 			Name: fmt.Sprint("b", len(service.Buckets)), Match: m, LimitRPS: 1e6, Behavior: limiter.Deny,
