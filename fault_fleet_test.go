@@ -53,6 +53,9 @@ func shopLimit(rps float64) string {
 // limit. Args are added to those of each sidecar.
 func newFleet(t *testing.T, limit float64, zones []zoneSize, args ...string) *fleet {
 	t.Helper()
+	if !*measure { // fleets mostly wait, but figures want the machine for themselves
+		t.Parallel()
+	}
 	f := &fleet{t: t, limits: t.TempDir(), db: filepath.Join(t.TempDir(), "db")}
 	write(t, filepath.Join(f.limits, "shop.yaml"), shopLimit(limit))
 	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 const (
 	faultLimit = 150.0 // requests per second
+	quiet      = 100.0 // rates offered
 	calm       = 300.0
 	busy       = 450.0
 	back       = 5 * time.Second // enforcement must be back within
@@ -16,14 +18,20 @@ const (
 )
 
 // TestFaultOfEachRole kills or stops one process after the other under load.
-// Each time the load changes, so that ratios from before are wrong: only a loop
-// that is closed again brings the admitted rate back.
+// Each time the load rises meanwhile, so that ratios from before are wrong: only
+// a loop that is closed again brings the admitted rate back.
 func TestFaultOfEachRole(t *testing.T) {
 	f := newFleet(t, faultLimit, []zoneSize{{2, 3}, {1, 3}})
 	began := time.Now()
-	l, _ := f.load(calm)
-	measured(t, "start to enforcement", l.holds("start", began, faultLimit, back), back)
-	l.unhurt("start", began, -1, began)
+	l, _ := f.load(quiet)
+	pause(3 * time.Second)
+	surge := time.Now()
+	l.set(calm)
+	measured(t, "surge to enforcement", l.holds("surge", surge, faultLimit, back), 3*time.Second)
+	l.unhurt("surge", began, -1, began)
+	if dropped := count(l.through(began, surge), http.StatusTooManyRequests); dropped > 0 {
+		t.Errorf("%d requests were dropped below the limit, want none", dropped)
+	}
 
 	restart := func(m *member) time.Time {
 		m.kill()
@@ -31,6 +39,12 @@ func TestFaultOfEachRole(t *testing.T) {
 		again := time.Now()
 		m.restart()
 		return again
+	}
+	hang := func(m *member) time.Time {
+		m.signal(syscall.SIGSTOP)
+		pause(5 * time.Second)
+		m.signal(syscall.SIGCONT)
+		return time.Now()
 	}
 	pair, single, sidecar := f.aggregators[0], f.aggregators[2], 4
 	faults := []struct {
@@ -49,25 +63,22 @@ func TestFaultOfEachRole(t *testing.T) {
 			return time.Now()
 		}},
 		{"kill of a sidecar", sidecar, func() time.Time { return restart(f.sidecars[sidecar]) }},
+		{"hang of the controller", -1, func() time.Time { return hang(f.controller) }},
 		{"hang of a zone's only aggregator", -1, func() time.Time {
 			hung := time.Now()
-			single.signal(syscall.SIGSTOP)
-			pause(5 * time.Second)
-			single.signal(syscall.SIGCONT)
+			again := hang(single)
 			if noticed := f.controller.last("aggregator left"); noticed.Before(hung) {
 				t.Error("the controller did not notice a hung aggregator")
 			} else {
 				measured(t, "hung aggregator noticed", noticed.Sub(hung), 3500*time.Millisecond)
 			}
-			return time.Now()
+			return again
 		}},
 	}
-	rate := calm
 	for _, fault := range faults {
-		rate = calm + busy - rate
 		injected := time.Now()
 		since := fault.inject()
-		l.set(rate)
+		l.set(busy)
 		up := since
 		if fault.lane >= 0 {
 			up = f.sidecars[fault.lane].up
@@ -78,8 +89,12 @@ func TestFaultOfEachRole(t *testing.T) {
 		l.unhurt(fault.name, injected.Add(-time.Second), fault.lane, up)
 		eventually(t, fault.name+": each host counted once", func() bool {
 			offered := f.controller.must("grl_controller_offered_requests_per_second")
-			return math.Abs(offered-rate) < 0.1*rate
+			return math.Abs(offered-busy) < 0.1*busy
 		})
+		ended := time.Now()
+		l.set(calm)
+		l.holds("after the "+fault.name, ended, faultLimit, back)
+		l.unhurt("after the "+fault.name, ended, -1, ended)
 	}
 }
 
