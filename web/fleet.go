@@ -156,7 +156,7 @@ func (f *Fleet) row(n *Node) nodeRow {
 	switch r.State {
 	case nodeCutOff:
 		r.StateText = "Cut off " + r.ReportAge
-		r.Remark = "Goes on alone: the zone enforces its last share of each global limit. Then its hosts hold, decay and open."
+		r.Remark = "Its hosts hold their last ratios, then decay and open; the zone counts with its last rates for 30 s."
 	case nodeRefused:
 		r.StateText = fmt.Sprintf("Refused r%d", n.RefusedRevision)
 		r.Remark = "Keeps " + r.Revision + ": “" + printable(n.RefusedReason) + "”"

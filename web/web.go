@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -81,12 +82,20 @@ func newHandler(o Options, assets *assets) http.Handler {
 	mux.HandleFunc("GET /{$}", s.serveOverview)
 	mux.HandleFunc("GET /buckets", s.serveBuckets)
 	mux.HandleFunc("GET /fleet", s.serveFleet)
+	mux.HandleFunc("GET /explain", serveExplain)
 	mux.HandleFunc("GET /assets/{name}", assets.serve)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, assets.icon, http.StatusFound)
 	})
 	mux.HandleFunc("GET /", s.serveNotFound)
 	return secure(o, mux)
+}
+
+// serveExplain is where the link in a refusal leads: to the buckets of the
+// service that refused.
+func serveExplain(w http.ResponseWriter, r *http.Request) {
+	q := url.Values{"q": {r.FormValue("service") + "/"}}
+	http.Redirect(w, r, "/buckets?"+q.Encode(), http.StatusFound)
 }
 
 // site renders pages. It is immutable.

@@ -198,6 +198,16 @@ func TestNotices(t *testing.T) {
 	})
 }
 
+// The link in a refusal leads to the buckets of the service.
+func TestExplainLeadsToTheBuckets(t *testing.T) {
+	r := httptest.NewRequest("GET", "http://localhost/explain?service=pay%26ments&caller=checkout&procedure=p", nil)
+	w := httptest.NewRecorder()
+	testHandler(t, memory{}).ServeHTTP(w, r)
+	if got, want := w.Header().Get("Location"), "/buckets?q=pay%26ments%2F"; w.Code != http.StatusFound || got != want {
+		t.Errorf("%d to %q, want 302 to %q", w.Code, got, want)
+	}
+}
+
 // A page without numbers does not claim to be live.
 func TestNotFoundHasNoAge(t *testing.T) {
 	r, page := get(t, testHandler(t, memory{}), "/caps", false)

@@ -170,7 +170,7 @@ func TestMicro(t *testing.T) {
 			t.Errorf("Micro(%v) = %d, want %d", tt.rps, got, tt.want)
 		}
 	}
-	if most := uint64(MaxRPS * 1e6); most*100_000/100_000 != most {
-		t.Errorf("a hundred thousand children at %v rps overflow", float64(MaxRPS))
+	if most := uint64(MaxRPS * 1e6); most*10_000/10_000 != most {
+		t.Errorf("ten thousand children at %v rps overflow", float64(MaxRPS))
 	}
 }

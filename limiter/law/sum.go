@@ -13,9 +13,9 @@ func Micro(rps float64) MicroRPS {
 	return MicroRPS(min(rps, MaxRPS)*1e6 + 0.5)
 }
 
-// MaxRPS is the highest rate of a cell that a node believes a child. A hundred
-// thousand such children still add up without overflow.
-const MaxRPS = 1e8
+// MaxRPS is the highest rate of a cell that a node believes a child, as high as
+// a limit may be. Ten thousand such children still add up without overflow.
+const MaxRPS = 1e9
 
 // RPS returns the rate in requests per second.
 func (m MicroRPS) RPS() float64 { return float64(m) / 1e6 }

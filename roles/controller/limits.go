@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"grl/limiter"
 	"grl/limiter/limitsfile"
+	"grl/proto/wire"
 	"grl/store"
 )
 
@@ -85,7 +88,7 @@ func (c *Controller) loadLimits(ctx context.Context) error {
 	for _, s := range services {
 		documents[s.Name] = limitsfile.Normalize(s)
 	}
-	if err := validate(services); err != nil {
+	if err := c.validate(services); err != nil {
 		return err
 	}
 	revision, err := c.opts.Store.Apply(ctx, base, store.Change{
@@ -110,9 +113,15 @@ func (c *Controller) loadLimits(ctx context.Context) error {
 
 // validate checks what a receiver will check, so that nothing is saved that
 // they refuse.
-func validate(services []limiter.Service) error {
-	c := limiter.Configuration{Services: services}
-	return c.Validate()
+func (c *Controller) validate(services []limiter.Service) error {
+	config := limiter.Configuration{Services: services, PublicURL: c.opts.Config.PublicURL}
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	if n := proto.Size(wire.FromConfiguration(&config)); n > wire.MaxDown-1024 {
+		return fmt.Errorf("limits of %d bytes as a message, at most %d: no node would take them", n, wire.MaxDown-1024)
+	}
+	return nil
 }
 
 func hashSources(sources []limitsfile.Source) string {

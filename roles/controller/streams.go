@@ -35,7 +35,7 @@ func (c *Controller) Join(ctx context.Context, s *joinStream) error {
 	if err != nil {
 		return rpcError(connect.CodeInvalidArgument, err)
 	}
-	c.raise(ctx, hello.GetHighestEpoch())
+	c.raise(ctx, wire.HeardEpoch(hello))
 	child, err := c.join(hello, before)
 	if err != nil {
 		return err
