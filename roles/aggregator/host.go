@@ -22,7 +22,9 @@ type host struct {
 
 	sequence uint64 // of its last report
 	heard    time.Time
-	begun    bool // reported on this stream
+	begun    bool      // reported on this stream
+	beganAt  time.Time // its first report on this stream
+	fresh    uint32    // the first number that its last report named
 	reports  [64]receipt
 	last     *grlv1.Report // for the fleet's view: configuration held and refused
 
@@ -118,7 +120,10 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	if h.child.Out() {
 		n.returnSum(h)
 	}
-	h.sequence, h.heard, h.begun = m.GetSequence(), now, true
+	if !h.begun {
+		h.begun, h.beganAt = true, now
+	}
+	h.sequence, h.heard = m.GetSequence(), now
 	n.received++
 	h.reports[h.sequence%uint64(len(h.reports))] = receipt{h.sequence, n.received}
 	n.fold(now, h, m, span, late)
@@ -132,6 +137,7 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 // named takes in the cells that a report names, and checks its columns.
 func (n *node) named(h *host, m *grlv1.Report) error {
 	from := len(h.ids)
+	h.fresh = uint32(from)
 	var err error
 	if h.ids, err = wire.Named(h.ids, m.GetNames()); err != nil {
 		return err
@@ -147,6 +153,8 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 // fold takes in the rows of a report.
 func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) {
 	share := n.played.Share(now, span)
+	// All of a stream's first state, in several reports, is from before.
+	young := now.Sub(h.beganAt) < law.T
 	for row, number := range m.GetCell() {
 		if h.child.Cell(number) < 0 {
 			i, ok := n.cell(h.ids[number])
@@ -160,7 +168,7 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 		if rate.Offered > 0 {
 			rate.Hosts = 1
 		}
-		more := n.sum.Fold(&h.child, number, rate, counts, late)
+		more := n.sum.Fold(&h.child, number, rate, counts, late || young && number >= h.fresh)
 		n.played.Add(h.child.Cell(number), more, share)
 	}
 	for p := range n.parents {

@@ -30,6 +30,21 @@ func TestReconnectCountsOnce(t *testing.T) {
 	}
 }
 
+// The first state of a stream comes in several reports; none of it is a burst.
+func TestFirstReportsAreLate(t *testing.T) {
+	r := newRig(t, revision(1, 2))
+	s := newSpeaker("a", 1)
+	s.join(r)
+	s.report(said{0, 10, law.Counts{Offered: 100}})
+	r.pass(time.Millisecond)
+	s.report(said{1, 10, law.Counts{Offered: 100}}, said{0, 10, law.Counts{Offered: 101}})
+	for cell, want := range []law.Counts{{Offered: 101, Late: 100}, {Offered: 100, Late: 100}} {
+		if got := r.counts(cell); got != want {
+			t.Errorf("cell %d: counted %+v, want %+v", cell, got, want)
+		}
+	}
+}
+
 func TestRestartOfAHostCountsAnew(t *testing.T) {
 	r := newRig(t, revision(1, 1))
 	s := newSpeaker("a", 1)

@@ -25,6 +25,7 @@ type child struct {
 	sequence  uint64 // of its last report; 0: none yet
 	contained uint64 // of the last report that the last directive contains
 	begun     bool   // sent sums
+	beganAt   time.Time
 	heard     time.Time
 	counted   []time.Time // by number: when its counts were last folded
 	at        []uint32    // by cell: the number of the child's for it, plus 1
@@ -202,6 +203,9 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 		// A cell that a child did not carry for longer had not moved at its
 		// last T, so what it now adds was counted since.
 		since := min(now.Sub(c.counted[number]), max(silent, law.T))
+		if c.counted[number].IsZero() && now.Sub(c.beganAt) < law.T {
+			since = forever // all of a stream's first state, in several reports
+		}
 		more := c.zone.sum.Fold(&c.sums, number, rate, counts, since > law.HostSilent)
 		if more != (law.Counts{}) { // a report of a jump carries counts sent before
 			c.counted[number] = now
@@ -225,7 +229,7 @@ func (c *child) bind(cell int, number uint32) {
 // begin takes in that an aggregator sends sums: its zone is there, and if the
 // last sums of lost ones still counted, its hosts are coming over.
 func (n *node) begin(now time.Time, c *child) {
-	c.begun = true
+	c.begun, c.beganAt = true, now
 	c.zone.live++
 	delete(n.missing, c.zone.name)
 	for _, lost := range c.zone.kept {
