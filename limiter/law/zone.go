@@ -39,6 +39,21 @@ func (z *Zone) Rate(now time.Time, cell int) Rate {
 	return r
 }
 
+// AddRates adds what is offered to each cell in the zone; to must have room for
+// all of them.
+func (z *Zone) AddRates(now time.Time, to []Rate) {
+	if !now.Before(z.until) {
+		z.before = nil
+	}
+	for cell, r := range z.rates {
+		if cell < len(z.before) && z.before[cell].Offered > r.Offered {
+			r = z.before[cell]
+		}
+		to[cell].Offered += r.Offered
+		to[cell].Hosts += r.Hosts
+	}
+}
+
 // Forget empties a cell before its index is given to another one.
 func (z *Zone) Forget(cell int) {
 	z.Sum.Forget(cell)

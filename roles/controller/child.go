@@ -28,6 +28,7 @@ type child struct {
 	beganAt   time.Time
 	heard     time.Time
 	counted   []time.Time // by number: when its counts were last folded
+	series    []*series   // by number: where the recorder keeps it
 	at        []uint32    // by cell: the number of the child's for it, plus 1
 	lost      time.Time   // its stream closed
 	last      *grlv1.Report
@@ -47,8 +48,8 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 	z := n.zones[hello.GetZone()]
 	if z == nil {
 		z = &zone{name: hello.GetZone(), region: hello.GetRegion()}
-		z.sum.Grow(n.cells.Len())
 		n.zones[z.name] = z
+		n.order = append(n.order, z)
 	}
 	key := keyOf(hello)
 	for other := range n.children {
@@ -181,8 +182,10 @@ func (n *node) named(c *child, m *grlv1.Report) error {
 		c.sums.Name(i, c.before[id])
 		delete(c.before, id) // named again, it has begun at 0
 		c.counted = append(c.counted, time.Time{})
+		c.series = append(c.series, nil)
 		c.bind(i, uint32(from+number))
 	}
+	c.zone.sum.Grow(n.cells.Len())
 	return wire.CheckReport(m, len(c.ids))
 }
 
@@ -196,6 +199,7 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 			if i, ok = n.cell(c.ids[number], c.zone.name, c.zone.region); !ok {
 				continue // its configuration is older or newer than ours
 			}
+			c.zone.sum.Grow(n.cells.Len())
 			c.sums.Rename(number, i)
 			c.bind(i, number)
 		}
@@ -209,7 +213,11 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 		more := c.zone.sum.Fold(&c.sums, number, rate, counts, since > law.HostSilent)
 		if more != (law.Counts{}) { // a report of a jump carries counts sent before
 			c.counted[number] = now
-			n.recorder.add(c.ids[number], c.zone.name, now, since, more)
+			n.states[i].flow.add(more)
+			if at := c.series[number]; at == nil || at.closed {
+				c.series[number] = n.recorder.series(place{c.ids[number], c.zone.name})
+			}
+			c.series[number].add(now, since, more)
 		}
 		n.touch(i)
 	}

@@ -29,6 +29,7 @@ type place struct {
 type series struct {
 	seconds [8]second // by unix second modulo 8
 	minutes [2]minute // by unix minute modulo 2
+	closed  bool      // all was taken: the next count goes into another one
 }
 
 type second struct {
@@ -45,20 +46,22 @@ type minute struct {
 	highest       uint64 // offered in its highest second
 }
 
-// add takes in what a report added to the counts of a cell over the span since
-// the one before.
-func (r *recorder) add(cell limiter.CellID, zone string, now time.Time, span time.Duration, more law.Counts) {
-	if more == (law.Counts{}) {
-		return
-	}
+// series returns where a place is kept, until it is closed.
+func (r *recorder) series(p place) *series {
 	if r.open == nil {
 		r.open = make(map[place]*series)
 	}
-	s := r.open[place{cell, zone}]
+	s := r.open[p]
 	if s == nil {
 		s = &series{}
-		r.open[place{cell, zone}] = s
+		r.open[p] = s
 	}
+	return s
+}
+
+// add takes in what a report added to the counts over the span since the one
+// before.
+func (s *series) add(now time.Time, span time.Duration, more law.Counts) {
 	// When the late part came is not known: it enters totals only. Of drops it
 	// is not known which were late.
 	offered := more.Offered - min(more.Late, more.Offered)
@@ -131,6 +134,7 @@ func (r *recorder) take(now time.Time, all bool) map[place][]minute {
 			}
 		}
 		if !open {
+			s.closed = true
 			delete(r.open, p)
 		}
 	}
