@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"grl/roles/command"
@@ -15,13 +16,32 @@ import (
 func runDemo(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := command.Demo()
-	var out, errOut bytes.Buffer
+	var out bytes.Buffer
+	var errOut lockedBuffer // roles log while progress is written, as os.Stderr allows
 	cmd.SetOut(&out)
 	cmd.SetErr(&errOut)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err = cmd.ExecuteContext(t.Context())
 	return out.String(), errOut.String(), err
+}
+
+// lockedBuffer is a buffer that may be written concurrently.
+type lockedBuffer struct {
+	mu     sync.Mutex // guards buffer
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
 }
 
 func TestDemoPrintsOneObject(t *testing.T) {

@@ -37,7 +37,8 @@ type Options struct {
 	Version string       // of grl
 	Log     *slog.Logger // of the roles; required
 	// Progress takes the live table: in place if it is a terminal, else a line
-	// a second. Required.
+	// a second. Required. If it is also where Log writes, it must allow
+	// concurrent writes.
 	Progress io.Writer
 	// Limits is told the limits file before anything starts; nil: nobody is.
 	Limits func(file string)

@@ -3,6 +3,7 @@ package demo_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"math"
@@ -19,15 +20,19 @@ import (
 // TestMain fails if a goroutine outlives the demos that started it.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// seconds leaves four of the surge after settling.
+const seconds = 21
+
 func options(progress io.Writer) demo.Options {
 	return demo.Options{
-		Seconds: demo.MinSeconds, Surge: 6, Version: "test",
+		Seconds: seconds, Surge: 6, Version: "test",
 		Log: slog.New(slog.DiscardHandler), Progress: progress,
 	}
 }
 
-// Two demos at a time, one of them ended by Ctrl-C: the real thing, so with
-// much slack.
+// Two demos at a time, one of them ended by Ctrl-C: real time on a machine that
+// runs other tests, so with much slack. Without a limit three times as much would
+// be admitted.
 func TestDemo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var both sync.WaitGroup
@@ -46,18 +51,23 @@ func testWhole(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	if r.AdmittedMeanRPS == nil || math.Abs(*r.AdmittedMeanRPS/r.LimitRPS-1) > 0.15 {
-		t.Errorf("admitted %v after settling, want the limit of %v within 15 %%", r.AdmittedMeanRPS, r.LimitRPS)
+	if r.AdmittedMeanRPS == nil || math.Abs(*r.AdmittedMeanRPS/r.LimitRPS-1) > 0.25 {
+		t.Errorf("result %s, want what is admitted within 25 %% of the limit", asJSON(r))
 	}
 	if r.OfferedPeakRPS < 2*r.LimitRPS {
 		t.Errorf("at most %v rps offered, want well above the limit of %v", r.OfferedPeakRPS, r.LimitRPS)
 	}
 	if r.UpstreamErrors > 0 || r.ShadowDrops == 0 || r.Decisions == 0 || r.StoppedEarly {
-		t.Errorf("result %+v, want no errors, but shadow drops and decisions, to the end", r)
+		t.Errorf("result %s, want no errors, but shadow drops and decisions, to the end", asJSON(r))
 	}
-	if got := strings.Count(progress.String(), "\n"); got != 1+demo.MinSeconds || strings.Contains(progress.String(), "\x1b") {
+	if got := strings.Count(progress.String(), "\n"); got != 1+seconds || strings.Contains(progress.String(), "\x1b") {
 		t.Errorf("%d lines of progress, want the dashboard's and one a second, plain:\n%s", got, progress.String())
 	}
+}
+
+func asJSON(r *demo.Result) []byte {
+	text, _ := json.Marshal(r) // numbers always encode
+	return text
 }
 
 func testStopped(t *testing.T) {
@@ -69,7 +79,7 @@ func testStopped(t *testing.T) {
 		return
 	}
 	if !r.StoppedEarly || r.AdmittedMeanRPS != nil || r.Decisions == 0 || r.UpstreamErrors > 0 {
-		t.Errorf("result %+v, want what happened until it was stopped", r)
+		t.Errorf("result %s, want what happened until it was stopped", asJSON(r))
 	}
 }
 
@@ -94,7 +104,7 @@ func TestDemoStoppedBeforeItBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !r.StoppedEarly || r.Decisions > 0 {
-		t.Errorf("result %+v, want nothing decided", r)
+		t.Errorf("result %s, want nothing decided", asJSON(r))
 	}
 }
 
