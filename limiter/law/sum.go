@@ -1,5 +1,7 @@
 package law
 
+import "time"
+
 // MicroRPS is a rate in millionths of a request per second. Nodes add rates as
 // integers, so a sum is exact and does not depend on the order of adding.
 type MicroRPS uint64
@@ -133,16 +135,7 @@ func (s *Sum) Fold(c *Child, number uint32, r Rate, n Counts, late bool) Counts 
 		sum.Hosts += r.Hosts - at.rate.Hosts
 	}
 	at.rate = r
-	before := at.counts
-	if n.Offered < before.Offered || n.Dropped < before.Dropped || n.ShadowDropped < before.ShadowDropped || n.Late < before.Late {
-		before = Counts{} // the child had forgotten the cell and counts it anew
-	}
-	more := Counts{
-		Offered:       n.Offered - before.Offered,
-		Dropped:       n.Dropped - before.Dropped,
-		ShadowDropped: n.ShadowDropped - before.ShadowDropped,
-		Late:          n.Late - before.Late,
-	}
+	more := n.since(at.counts)
 	if late {
 		more.Late = more.Offered
 	}
@@ -153,6 +146,30 @@ func (s *Sum) Fold(c *Child, number uint32, r Rate, n Counts, late bool) Counts 
 	sum.ShadowDropped += more.ShadowDropped
 	sum.Late += more.Late
 	return more
+}
+
+// Believable reports whether a host can have counted so much since it last said
+// what it counted of one of its numbers: at most MaxRPS over the span since
+// then, and a T for what was under way; over a span of 0, which is not known,
+// at most a week of it. More would make sums wrap, and with them what others
+// counted.
+func (c *Child) Believable(number uint32, n Counts, span time.Duration) bool {
+	most := uint64(MaxRPS * week)
+	if span > 0 {
+		most = uint64(MaxRPS * (span + T).Seconds())
+	}
+	more := n.since(c.slots[number].counts)
+	return max(more.Offered, more.Dropped, more.ShadowDropped) <= most
+}
+
+const week = 7 * 24 * 3600 // seconds
+
+// since returns what was counted since before.
+func (c Counts) since(before Counts) Counts {
+	if c.Offered < before.Offered || c.Dropped < before.Dropped || c.ShadowDropped < before.ShadowDropped || c.Late < before.Late {
+		return c // the child had forgotten the cell and counts it anew
+	}
+	return c.less(before)
 }
 
 // Leave takes the child's rates out of the sum; its counts stay counted.

@@ -126,7 +126,9 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	h.sequence, h.heard = m.GetSequence(), now
 	n.received++
 	h.reports[h.sequence%uint64(len(h.reports))] = receipt{h.sequence, n.received}
-	n.fold(now, h, m, span, late)
+	if err := n.fold(now, h, m, span, late); err != nil {
+		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
+	}
 	if changed(h.last, m) {
 		n.roster++
 	}
@@ -150,8 +152,9 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 	return wire.CheckReport(m, len(h.ids))
 }
 
-// fold takes in the rows of a report.
-func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) {
+// fold takes in the rows of a report. It returns an error if no host can have
+// counted what a row says.
+func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) error {
 	share := n.played.Share(now, span)
 	// All of a stream's first state, in several reports, is from before.
 	young := now.Sub(h.beganAt) < law.T
@@ -168,7 +171,14 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 		if rate.Offered > 0 {
 			rate.Hosts = 1
 		}
-		more := n.sum.Fold(&h.child, number, rate, counts, late || young && number >= h.fresh)
+		late, span := late, max(span, 1)
+		if late || young && number >= h.fresh {
+			late, span = true, 0 // it is not known since when
+		}
+		if !h.child.Believable(number, counts, span) {
+			return fmt.Errorf("cell %d: %d requests counted, which cannot be", number, counts.Offered)
+		}
+		more := n.sum.Fold(&h.child, number, rate, counts, late)
 		n.played.Add(h.child.Cell(number), more, share)
 	}
 	for p := range n.parents {
@@ -178,6 +188,7 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 			}
 		}
 	}
+	return nil
 }
 
 // changed reports whether a report says something else of the configuration.

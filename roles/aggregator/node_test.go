@@ -310,6 +310,29 @@ func TestMalformedReports(t *testing.T) {
 	}
 }
 
+// Fault 58: counts that no host can have would wrap the sums, and with them
+// what others counted.
+func TestForgedCounts(t *testing.T) {
+	r := newRig(t, revision(1, 1))
+	honest, evil := newSpeaker("a", 1), newSpeaker("b", 2)
+	honest.join(r)
+	honest.report(said{0, 10, law.Counts{Offered: 1000}})
+	for _, forged := range [][]uint64{{1<<64 - 1}, {5, 1<<64 - 1}, {5, 1 << 40}} {
+		evil.join(r)
+		for i, offered := range forged {
+			r.pass(law.T)
+			_, err := r.n.report(r.now, evil.h, evil.message(said{0, 10, law.Counts{Offered: offered}}))
+			if last := i == len(forged)-1; (err != nil) != last {
+				t.Fatalf("%d requests after %v: error %v", offered, forged[:i], err)
+			}
+		}
+		r.n.leave(r.now, evil.h) // as the stream then does
+	}
+	if got := r.counts(0).Offered; got < 1000 || got > 1010 {
+		t.Errorf("counted %d, want 1000 of the honest host and at most 10", got)
+	}
+}
+
 // A report that speaks of a bucket before its configuration is here.
 func TestReportsBeforeTheConfiguration(t *testing.T) {
 	r := newRig(t, nil)
