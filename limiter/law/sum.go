@@ -148,21 +148,26 @@ func (s *Sum) Fold(c *Child, number uint32, r Rate, n Counts, late bool) Counts 
 	return more
 }
 
-// Believable reports whether a host can have counted so much since it last said
-// what it counted of one of its numbers: at most MaxRPS over the span since
-// then, and a T for what was under way; over a span of 0, which is not known,
-// at most a week of it. More would make sums wrap, and with them what others
-// counted.
-func (c *Child) Believable(number uint32, n Counts, span time.Duration) bool {
-	most := uint64(MaxRPS * week)
-	if span > 0 {
-		most = uint64(MaxRPS * (span + T).Seconds())
+// MostCounted returns the highest count that a node believes a host to have
+// added over a span: MaxRPS over it, and a T for what was under way; over a span
+// of 0, which is not known, over a week. More would make sums wrap, and with
+// them what others counted.
+func MostCounted(span time.Duration) uint64 {
+	if span <= 0 {
+		span = 7 * 24 * time.Hour
 	}
-	more := n.since(c.slots[number].counts)
-	return max(more.Offered, more.Dropped, more.ShadowDropped) <= most
+	return uint64(MaxRPS * (span + T).Seconds())
 }
 
-const week = 7 * 24 * 3600 // seconds
+// Exceeds reports whether the child has counted more than most since it last
+// said what it counted of one of its numbers.
+func (c *Child) Exceeds(number uint32, n Counts, most uint64) bool {
+	if max(n.Offered, n.Dropped, n.ShadowDropped) <= most {
+		return false
+	}
+	more := n.since(c.slots[number].counts)
+	return max(more.Offered, more.Dropped, more.ShadowDropped) > most
+}
 
 // since returns what was counted since before.
 func (c Counts) since(before Counts) Counts {

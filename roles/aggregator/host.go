@@ -156,6 +156,7 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 // counted what a row says.
 func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) error {
 	share := n.played.Share(now, span)
+	most, unknown := law.MostCounted(max(span, 1)), law.MostCounted(0)
 	// All of a stream's first state, in several reports, is from before.
 	young := now.Sub(h.beganAt) < law.T
 	for row, number := range m.GetCell() {
@@ -171,11 +172,11 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 		if rate.Offered > 0 {
 			rate.Hosts = 1
 		}
-		late, span := late, max(span, 1)
+		late, most := late, most
 		if late || young && number >= h.fresh {
-			late, span = true, 0 // it is not known since when
+			late, most = true, unknown
 		}
-		if !h.child.Believable(number, counts, span) {
+		if h.child.Exceeds(number, counts, most) {
 			return fmt.Errorf("cell %d: %d requests counted, which cannot be", number, counts.Offered)
 		}
 		more := n.sum.Fold(&h.child, number, rate, counts, late)
