@@ -48,6 +48,7 @@ type Aggregator struct {
 	mu      sync.Mutex // guards all below
 	node    *node
 	ended   bool
+	ticked  time.Time // last; zero before the first
 	details details
 }
 
@@ -115,8 +116,11 @@ func (a *Aggregator) tick(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
+		case <-tick.C:
 			a.mu.Lock()
+			now := time.Now()
+			a.noticeHang(ctx, now)
+			a.ticked = now
 			a.node.silence(now)
 			a.node.tick(now)
 			if now.Sub(swept) > time.Minute {
@@ -128,6 +132,22 @@ func (a *Aggregator) tick(ctx context.Context) error {
 			}
 			a.mu.Unlock()
 		}
+	}
+}
+
+// noticeHang makes all hosts join anew if the process stood still so long that
+// they may have gone to another aggregator. What they sent here meanwhile is
+// unread, and counted there. The caller holds mu.
+func (a *Aggregator) noticeHang(ctx context.Context, now time.Time) {
+	stood := now.Sub(a.ticked)
+	if a.ticked.IsZero() || stood <= law.HostSilent {
+		return
+	}
+	a.ticked = now
+	a.opts.Log.WarnContext(ctx, "stood still, hosts must join anew", "seconds", stood.Seconds(), "hosts", len(a.node.hosts))
+	for h := range a.node.hosts {
+		a.node.leave(now, h)
+		wake(h.wake)
 	}
 }
 

@@ -14,7 +14,10 @@ import (
 	"grl/proto/wire"
 )
 
-var errStopped = errors.New("aggregator stops")
+var (
+	errStopped = errors.New("aggregator stops")
+	errLeft    = errors.New("host must join anew")
+)
 
 // Join serves the stream of one client.
 func (a *Aggregator) Join(ctx context.Context, s *connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]) error {
@@ -37,7 +40,9 @@ func (a *Aggregator) Join(ctx context.Context, s *connect.BidiStream[grlv1.JoinR
 	}
 	a.streams.Add(1)
 	defer a.streams.Done()
-	h := a.node.join(time.Now(), hello, before)
+	now := time.Now()
+	a.noticeHang(ctx, now)
+	h := a.node.join(now, hello, before)
 	a.mu.Unlock()
 	a.opts.Log.DebugContext(ctx, "host joined", "node", hello.GetNode())
 	defer func() {
@@ -102,10 +107,14 @@ func (a *Aggregator) serveHost(ctx context.Context, h *host, s *connect.BidiStre
 func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinRequest) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	began := time.Now()
+	a.noticeHang(ctx, began)
+	if !a.node.hosts[h] {
+		return rpcError(connect.CodeUnavailable, errLeft)
+	}
 	h.bytesIn += size(m)
 	switch {
 	case m.GetReport() != nil:
-		began := time.Now()
 		fresh, err := a.node.report(began, h, m.GetReport())
 		switch {
 		case err != nil:
