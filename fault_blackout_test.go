@@ -21,9 +21,9 @@ func TestFaultOfTheControlPlane(t *testing.T) {
 	enforced := span{began.Add(2 * time.Second), time.Now()}
 	open := blackout(t, f, l, hold+decay)
 	compareLatency(t, l, enforced, open)
-	once := f.sizes()
+	once := sizes(f.sidecars)
 	blackout(t, f, l, hold+decay)
-	compareSizes(t, once, f.sizes())
+	compareSizes(t, "an outage", once, sizes(f.sidecars))
 
 	stop()
 	l.unhurt("control plane lost", began, -1, began)
@@ -109,18 +109,17 @@ func compareLatency(t *testing.T, l *load, with, without span) {
 // size is what a process takes.
 type size struct{ goroutines, residentBytes float64 }
 
-// sizes returns the size of each sidecar.
-func (f *fleet) sizes() []size {
-	f.t.Helper()
+// sizes returns the size of each member.
+func sizes(members []*member) []size {
 	var all []size
-	for _, m := range f.sidecars {
+	for _, m := range members {
 		all = append(all, size{m.must("go_goroutines"), m.must("process_resident_memory_bytes")})
 	}
 	return all
 }
 
-// compareSizes checks that an outage leaves nothing behind.
-func compareSizes(t *testing.T, before, after []size) {
+// compareSizes checks that faults leave nothing behind.
+func compareSizes(t *testing.T, what string, before, after []size) {
 	t.Helper()
 	const goroutines, mebibytes = 5, 4
 	var grown size
@@ -128,12 +127,12 @@ func compareSizes(t *testing.T, before, after []size) {
 		grown.goroutines += (after[i].goroutines - before[i].goroutines) / float64(len(before))
 		grown.residentBytes += (after[i].residentBytes - before[i].residentBytes) / float64(len(before))
 	}
-	report(t, "goroutines more after an outage", grown.goroutines, goroutines, "goroutines")
-	report(t, "memory more after an outage", grown.residentBytes/(1<<20), mebibytes, "MiB")
+	report(t, "goroutines more after "+what, grown.goroutines, goroutines, "goroutines")
+	report(t, "memory more after "+what, grown.residentBytes/(1<<20), mebibytes, "MiB")
 	if grown.goroutines > 5*goroutines {
-		t.Errorf("sidecars have %v goroutines more after an outage: %v, before %v", grown.goroutines, after, before)
+		t.Errorf("%v goroutines more after %s: %v, before %v", grown.goroutines, what, after, before)
 	}
 	if grown.residentBytes > 5*mebibytes*(1<<20) {
-		t.Errorf("sidecars take %v bytes more after an outage: %v, before %v", grown.residentBytes, after, before)
+		t.Errorf("%v bytes more after %s: %v, before %v", grown.residentBytes, what, after, before)
 	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +29,7 @@ type fleet struct {
 	controller  *member
 	aggregators []*member // in the order of the zones
 	sidecars    []*member // in the order of the zones
+	ports       []net.Listener
 }
 
 // A member is one process of a fleet.
@@ -66,6 +69,9 @@ func newFleet(t *testing.T, limit float64, zones []zoneSize, args ...string) *fl
 	}))
 	t.Cleanup(f.upstream.Close)
 	f.add(zones, args)
+	for _, port := range f.ports {
+		port.Close()
+	}
 	for _, m := range f.members() {
 		m.launch()
 	}
@@ -96,7 +102,7 @@ func (f *fleet) add(zones []zoneSize, args []string) {
 		}
 		for range z.sidecars {
 			m := f.member("sidecar of " + zone)
-			m.listen = freeAddress(f.t)
+			m.listen = f.address()
 			m.args = append([]string{
 				"--role", "client", "--client.zone", zone, "--client.admin", m.control, "--client.listen", m.listen,
 				"--client.service", "shop", "--client.upstream", f.upstream.URL, "--client.aggregators", strings.Join(addresses, ","),
@@ -108,7 +114,22 @@ func (f *fleet) add(zones []zoneSize, args []string) {
 }
 
 func (f *fleet) member(name string) *member {
-	return &member{t: f.t, name: name, control: freeAddress(f.t), dir: f.t.TempDir()}
+	return &member{t: f.t, name: name, control: f.address(), dir: f.t.TempDir()}
+}
+
+// address returns an address that stays the member's while it is dead: it is
+// held until all have theirs, and no outgoing connection is given its port.
+func (f *fleet) address() string {
+	f.t.Helper()
+	for range 100 {
+		port, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.N(12_000)))
+		if err == nil {
+			f.ports = append(f.ports, port)
+			return port.Addr().String()
+		}
+	}
+	f.t.Fatal("no free ports")
+	return ""
 }
 
 func (f *fleet) members() []*member {
@@ -129,17 +150,10 @@ func (m *member) launch() {
 // serving waits until the launched process serves.
 func (m *member) serving() {
 	m.t.Helper()
-	for range 5 {
-		if m.await("serving") {
-			m.up = time.Now()
-			return
-		}
-		if !strings.Contains(m.text(), "is taken") { // an outgoing connection may hold the port for a moment
-			break
-		}
-		m.launch()
+	if !m.await("serving") {
+		m.t.Fatalf("%s ended before it served:\n%s", m.name, m.text())
 	}
-	m.t.Fatalf("%s ended before it served:\n%s", m.name, m.text())
+	m.up = time.Now()
 }
 
 // restart starts the process anew, and waits until it serves.

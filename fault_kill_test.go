@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -75,7 +76,12 @@ func TestFaultOfEachRole(t *testing.T) {
 			return again
 		}},
 	}
-	for _, fault := range faults {
+	survivors := slices.Concat([]*member{f.controller, f.aggregators[1]}, f.sidecars[:sidecar])
+	var before []size
+	for i, fault := range faults {
+		if i == 1 { // from now on the controller is one of them
+			before = sizes(survivors)
+		}
 		injected := time.Now()
 		since := fault.inject()
 		l.set(busy)
@@ -96,6 +102,7 @@ func TestFaultOfEachRole(t *testing.T) {
 		l.holds("after the "+fault.name, ended, faultLimit, back)
 		l.unhurt("after the "+fault.name, ended, -1, ended)
 	}
+	compareSizes(t, "all faults", before, sizes(survivors))
 }
 
 // pause lets real time pass; a fault lasts as long as it lasts.
