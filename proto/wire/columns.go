@@ -161,15 +161,16 @@ func checkNumbers(cells []uint32, names int) error {
 // Row returns the rate and the counts of row i of a report that CheckReport
 // accepted.
 func Row(m *grlv1.Report, i int) (law.Rate, law.Counts) {
-	return law.Rate{
-			Offered: min(law.MicroRPS(At(m.GetOfferedMicroRps(), i)), law.MaxRPS*1e6),
-			Hosts:   min(At(m.GetHosts(), i), maxHosts),
-		}, law.Counts{
-			Offered:       At(m.GetOffered(), i),
-			Dropped:       At(m.GetDropped(), i),
-			ShadowDropped: At(m.GetShadowDropped(), i),
-			Late:          At(m.GetLate(), i),
-		}
+	rate := law.Rate{
+		Offered: min(law.MicroRPS(At(m.GetOfferedMicroRps(), i)), law.MaxRPS*1e6),
+		Hosts:   min(At(m.GetHosts(), i), maxHosts),
+	}
+	return rate, law.Counts{
+		Offered:       At(m.GetOffered(), i),
+		Dropped:       At(m.GetDropped(), i),
+		ShadowDropped: At(m.GetShadowDropped(), i),
+		Late:          At(m.GetLate(), i),
+	}
 }
 
 // At returns row i of a column that may be empty, and then is 0 throughout.
