@@ -94,7 +94,11 @@ func (a *Aggregator) serveHost(ctx context.Context, h *host, s *connect.BidiStre
 		case err := <-received:
 			return err
 		case <-h.wake:
-			for _, m := range a.forHost(h) {
+			lacks, err := a.forHost(h)
+			if err != nil {
+				return err
+			}
+			for _, m := range lacks {
 				if err := s.Send(m); err != nil {
 					return err
 				}
@@ -134,10 +138,13 @@ func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinReq
 	return nil
 }
 
-// forHost returns the messages that a host lacks.
-func (a *Aggregator) forHost(h *host) []*grlv1.JoinResponse {
+// forHost returns the messages that a host lacks, or that its stream must end.
+func (a *Aggregator) forHost(h *host) ([]*grlv1.JoinResponse, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.node.hosts[h] {
+		return nil, rpcError(connect.CodeUnavailable, errLeft)
+	}
 	var out []*grlv1.JoinResponse
 	if c := a.node.configurationFor(h); c != nil {
 		out = append(out, &grlv1.JoinResponse{Message: &grlv1.JoinResponse_Configuration{Configuration: c}})
@@ -148,7 +155,7 @@ func (a *Aggregator) forHost(h *host) []*grlv1.JoinResponse {
 	for _, m := range out {
 		h.bytesOut += size(m)
 	}
-	return out
+	return out, nil
 }
 
 // follow keeps a stream to one controller until ctx ends.
