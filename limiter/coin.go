@@ -34,10 +34,14 @@ func (c Coin) Flip(p, random uint64) (drop bool, next Coin) {
 }
 
 // FixedRatio converts a drop ratio in [0, 1] for Coin.Flip; anything else, NaN
-// too, counts as 0.
+// too, counts as 0. Only 1 itself becomes One: below it a few requests pass.
 func FixedRatio(p float64) uint64 {
-	if p > 0 && p <= 1 {
-		return uint64(p*float64(One) + 0.5)
+	switch {
+	case p == 1:
+		return One
+	case p > 0 && p < 1:
+		return min(uint64(p*float64(One)+0.5), One-1)
+	default:
+		return 0
 	}
-	return 0
 }

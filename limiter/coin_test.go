@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // TestCoinCount checks the bound on the count of drops that control-law
@@ -97,6 +98,34 @@ func TestFixedRatio(t *testing.T) {
 	for _, test := range tests {
 		if got := FixedRatio(test.p); got != test.want {
 			t.Errorf("FixedRatio(%v) = %d, want %d", test.p, got, test.want)
+		}
+	}
+}
+
+// A limit of 0.001 against 1e9 requests a second still lets a few pass: a ratio
+// below 1 never becomes a block.
+func TestRatioBelowOneIsNoBlock(t *testing.T) {
+	for _, p := range []float64{1 - 1e-12, math.Nextafter(1, 0)} {
+		if got := FixedRatio(p); got >= One {
+			t.Errorf("FixedRatio(%v) = %d, want below %d", p, got, One)
+		}
+	}
+}
+
+// A caller that is not UTF-8 is counted as Other, as one too long is.
+func TestCallerThatIsNoTextIsOther(t *testing.T) {
+	l := New(Options{})
+	err := l.Install(Configuration{Revision: 1, Services: []Service{{Name: "s", Buckets: []Bucket{
+		{Service: "s", Name: "each", Match: Match{Caller: "*"}, PerCaller: true, LimitRPS: 1},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Service("s").Decide("web\xff", "p")
+	l.Collect(time.Now())
+	for c := range l.Cells() {
+		if c.ID().Caller != Other || c.Counts().Offered != 1 {
+			t.Errorf("cell %+v has %+v, want one request of %q", c.ID(), c.Counts(), Other)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package limiter
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unicode/utf8"
+)
 
 // names are the distinct callers, or procedures, of a service that are told
 // apart although its configuration does not name them. The zero value has room
@@ -15,7 +18,8 @@ type names struct {
 
 // takes reports whether name is told apart, or will be once it is held.
 func (n *names) takes(name string) bool {
-	if len(name) > maxNameBytes {
+	// What is not UTF-8 cannot travel in a report: no directive would find it.
+	if len(name) > maxNameBytes || !utf8.ValidString(name) {
 		return false
 	}
 	full := n.full.Load()

@@ -34,8 +34,9 @@ type Options struct {
 	// HTTP dials them; it must speak HTTP/2, without TLS too. See HTTPClient.
 	HTTP *http.Client
 	Log  *slog.Logger
-	// MostRedial is the longest wait before a parent is dialled again: what is
-	// long spreads many children, what is short brings few back soon.
+	// MostRedial is the longest wait before a parent is dialled again, at least
+	// 0.1 s: what is long spreads many children, what is short brings few back
+	// soon.
 	MostRedial time.Duration
 	// Hello returns the first message of a new stream. What the caller keeps of
 	// the stream before must be gone when it returns.
@@ -73,7 +74,7 @@ func Run(ctx context.Context, o Options) {
 		<-ctx.Done()
 		return
 	}
-	wait := backoff{most: o.MostRedial}
+	wait := backoff{most: max(o.MostRedial, firstRedial)}
 	lost := false
 	// Children begin at different parents, so that these share the load.
 	for i := rand.IntN(len(o.Addresses)); ctx.Err() == nil; i++ {
