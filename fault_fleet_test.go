@@ -144,7 +144,15 @@ func (f *fleet) controlPlane() []*member {
 // launch starts the process and does not wait for it.
 func (m *member) launch() {
 	m.t.Helper()
-	m.process = start(m.t, grl(m.t, m.dir, append([]string{"serve", "--log.format", "json"}, m.args...)...))
+	p := start(m.t, grl(m.t, m.dir, append([]string{"serve", "--log.format", "json"}, m.args...)...))
+	m.process = p
+	m.t.Cleanup(func() {
+		for _, unwanted := range []string{"DATA RACE", "panic"} {
+			if strings.Contains(p.text(), unwanted) {
+				m.t.Errorf("log of a %s contains %q", m.name, unwanted)
+			}
+		}
+	})
 }
 
 // serving waits until the launched process serves.
