@@ -228,7 +228,7 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 		d = &decider{}
 		n.deciders[m.GetDecider()] = d
 	}
-	stamp := law.Stamp{Epoch: m.GetEpoch(), Sequence: m.GetSequence(), Step: m.GetStep()}
+	stamp := wire.Stamp(m)
 	if d.taken.After(stamp) {
 		return false
 	}

@@ -167,12 +167,7 @@ func (n *node) seal(p *parent, m *grlv1.Report) *grlv1.Report {
 	m.ConfigEpoch, m.ConfigRevision = n.config.Epoch, n.config.Revision
 	m.RefusedRevision, m.RefusedReason = n.refused.revision, n.refused.reason
 	for name, d := range n.deciders {
-		m.Taken = append(m.Taken, &grlv1.Taken{
-			Decider:  name,
-			Epoch:    d.taken.Epoch,
-			Sequence: d.taken.Sequence,
-			Step:     d.taken.Step,
-		})
+		m.Taken = append(m.Taken, wire.Taken(name, d.taken))
 	}
 	p.confirmed.Sent(m)
 	p.bytesOut += size(m)
@@ -251,7 +246,7 @@ func (n *node) directiveAge(h *host) time.Duration {
 	var age time.Duration
 	for _, t := range h.last.GetTaken() {
 		if d := n.deciders[t.GetDecider()]; d != nil {
-			age = max(age, d.trail.Age(h.heard, law.Stamp{Epoch: t.GetEpoch(), Sequence: t.GetSequence(), Step: t.GetStep()}))
+			age = max(age, d.trail.Age(h.heard, wire.Stamp(t)))
 		}
 	}
 	return age

@@ -205,7 +205,7 @@ func (s *state) direct(now time.Time, m *grlv1.Directive) error {
 		d = &decider{}
 		s.deciders[m.GetDecider()] = d
 	}
-	stamp := law.Stamp{Epoch: m.GetEpoch(), Sequence: m.GetSequence(), Step: m.GetStep()}
+	stamp := wire.Stamp(m)
 	if d.taken.After(stamp) {
 		return nil
 	}
@@ -264,12 +264,7 @@ func (s *state) seal(m *grlv1.Report) *grlv1.Report {
 	m.ConfigEpoch, m.ConfigRevision = s.config.Epoch, s.config.Revision
 	m.RefusedRevision, m.RefusedReason = s.refused.revision, s.refused.reason
 	for name, d := range s.deciders {
-		m.Taken = append(m.Taken, &grlv1.Taken{
-			Decider:  name,
-			Epoch:    d.taken.Epoch,
-			Sequence: d.taken.Sequence,
-			Step:     d.taken.Step,
-		})
+		m.Taken = append(m.Taken, wire.Taken(name, d.taken))
 	}
 	s.confirmed.Sent(m)
 	return m

@@ -147,7 +147,7 @@ func (n *node) directiveAge(c *child) time.Duration {
 func (c *child) taken() (law.Stamp, bool) {
 	for _, t := range c.last.GetTaken() {
 		if t.GetDecider() == globalDecider {
-			return law.Stamp{Epoch: t.GetEpoch(), Sequence: t.GetSequence(), Step: t.GetStep()}, true
+			return wire.Stamp(t), true
 		}
 	}
 	return law.Stamp{}, false
