@@ -50,7 +50,8 @@ type Sum struct {
 // child names its cells.
 type Child struct {
 	slots []slot
-	out   bool // its rates are not in the sum now
+	bound map[int32]uint32 // cell → the one number that stands for it
+	out   bool             // its rates are not in the sum now
 }
 
 // slot is one cell of a child.
@@ -97,13 +98,35 @@ func (s *Sum) Forget(cell int) {
 func (c *Child) Names() int { return len(c.slots) }
 
 // Name gives the child's next number to a cell, with what was counted for it
-// before: only what comes on top is counted here.
+// before: only what comes on top is counted here. A cell that has a number
+// already goes over to the new one.
 func (c *Child) Name(cell int, before Counts) {
-	c.slots = append(c.slots, slot{cell: int32(cell), counts: before})
+	c.slots = append(c.slots, slot{cell: -1, counts: before})
+	c.bind(uint32(len(c.slots)-1), cell)
 }
 
 // Rename binds a number again whose cell was forgotten.
-func (c *Child) Rename(number uint32, cell int) { c.slots[number].cell = int32(cell) }
+func (c *Child) Rename(number uint32, cell int) { c.bind(number, cell) }
+
+// bind makes number the one that stands for a cell, -1 for none. The rate of
+// the number that did goes over, so that a child which names a cell again and
+// again is in the sum once; else one child could make the sum wrap.
+func (c *Child) bind(number uint32, cell int) {
+	if cell < 0 {
+		return
+	}
+	at := &c.slots[number]
+	if old, ok := c.bound[int32(cell)]; ok && old != number {
+		was := &c.slots[old]
+		at.rate = was.rate
+		was.cell, was.rate = -1, Rate{}
+	}
+	at.cell = int32(cell)
+	if c.bound == nil {
+		c.bound = make(map[int32]uint32)
+	}
+	c.bound[int32(cell)] = number
+}
 
 // Cell returns the cell behind one of the child's numbers, -1 if forgotten.
 func (c *Child) Cell(number uint32) int { return int(c.slots[number].cell) }
@@ -118,6 +141,7 @@ func (c *Child) Said(number uint32) (Rate, Counts) {
 func (c *Child) Forget(dead func(cell int) bool) {
 	for i := range c.slots {
 		if at := &c.slots[i]; at.cell >= 0 && dead(int(at.cell)) {
+			delete(c.bound, at.cell)
 			at.cell, at.rate = -1, Rate{}
 		}
 	}

@@ -249,3 +249,55 @@ func TestSumOfCellsNobodyNamed(t *testing.T) {
 	s.Forget(7)
 	s.Grow(0)
 }
+
+// However often a child names a cell, and by whichever of its numbers it speaks
+// of it, the cell's sum has what the child said last, once.
+func TestChildIsOnceInACell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const cells = 3
+		var s Sum
+		s.Grow(cells)
+		var c, other Child
+		var of []int // number → cell that it named
+		var want [cells]Rate
+		for cell := range cells {
+			other.Name(cell, Counts{})
+			s.Fold(&other, uint32(cell), Rate{7, 1}, Counts{}, false)
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				cell := rapid.IntRange(-1, cells-1).Draw(t, "cell")
+				c.Name(cell, Counts{})
+				of = append(of, cell)
+			case 1:
+				s.Leave(&c)
+			case 2:
+				s.Return(&c)
+			default:
+				if len(of) == 0 {
+					continue
+				}
+				number := rapid.IntRange(0, len(of)-1).Draw(t, "number")
+				cell := of[number]
+				if cell < 0 {
+					continue
+				}
+				if c.Cell(uint32(number)) < 0 {
+					c.Rename(uint32(number), cell)
+				}
+				want[cell] = drawRate(t, "rate")
+				s.Fold(&c, uint32(number), want[cell], Counts{}, false)
+			}
+			for cell, own := range want {
+				sum := Rate{7, 1}
+				if !c.Out() {
+					sum = Rate{own.Offered + 7, own.Hosts + 1}
+				}
+				if got := s.Rate(cell); got != sum {
+					t.Fatalf("cell %d: %+v, want %+v", cell, got, sum)
+				}
+			}
+		}
+	})
+}

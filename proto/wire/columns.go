@@ -96,26 +96,43 @@ func ToCellID(m *grlv1.CellName) (limiter.CellID, error) {
 }
 
 // Named appends the cells that a message names to those of its stream. It
-// returns an error if one is too long, or they are too many.
+// returns an error, and ids as they were, if one is too long or comes twice, or
+// they are too many.
 func Named(ids []limiter.CellID, names []*grlv1.CellName) ([]limiter.CellID, error) {
 	if len(names) > MaxCells || len(ids)+len(names) > MaxNames {
 		return ids, fmt.Errorf("%d cells named after %d, at most %d in a message and %d on a stream", len(names), len(ids), MaxCells, MaxNames)
 	}
+	all := ids
 	for _, name := range names {
 		id, err := ToCellID(name)
 		if err != nil {
 			return ids, err
 		}
-		ids = append(ids, id)
+		all = append(all, id)
 	}
-	return ids, nil
+	if repeated(all[len(ids):]) {
+		return ids, errors.New("a cell named twice in a message")
+	}
+	return all, nil
+}
+
+// repeated reports whether a cell occurs twice.
+func repeated(ids []limiter.CellID) bool {
+	if len(ids) < 2 {
+		return false
+	}
+	seen := make(map[limiter.CellID]bool, len(ids))
+	for _, id := range ids {
+		seen[id] = true
+	}
+	return len(seen) < len(ids)
 }
 
 var errColumns = errors.New("columns of unequal length")
 
 // CheckReport returns an error if the columns of a report do not fit each
-// other, or name a cell that names, the count of names so far with those of
-// this report, does not cover.
+// other, or have a cell twice, or one that names, the count of names so far with
+// those of this report, does not cover.
 func CheckReport(m *grlv1.Report, names int) error {
 	n := len(m.GetCell())
 	for _, column := range [...]int{
@@ -155,7 +172,20 @@ func checkNumbers(cells []uint32, names int) error {
 			return fmt.Errorf("cell %d of %d named ones", c, names)
 		}
 	}
+	if twice(cells) {
+		return errors.New("a cell twice in a message")
+	}
 	return nil
+}
+
+// twice reports whether a number occurs twice.
+func twice(cells []uint32) bool {
+	for i := 1; i < len(cells); i++ {
+		if cells[i-1] >= cells[i] { // seldom: senders go through their cells in order
+			return len(slices.Compact(slices.Sorted(slices.Values(cells)))) < len(cells)
+		}
+	}
+	return false
 }
 
 // Row returns the rate and the counts of row i of a report that CheckReport

@@ -42,7 +42,7 @@ func TestNamed(t *testing.T) {
 	long := strings.Repeat("x", maxName+1)
 	many := make([]*grlv1.CellName, MaxCells+1)
 	for i := range many {
-		many[i] = &grlv1.CellName{}
+		many[i] = &grlv1.CellName{Bucket: fmt.Sprint("pay/b", i)}
 	}
 	tests := []struct {
 		name   string
@@ -55,6 +55,8 @@ func TestNamed(t *testing.T) {
 		{"bucket too long", 0, []*grlv1.CellName{{Bucket: long + "/" + long}}, false},
 		{"instance too long", 0, []*grlv1.CellName{{Instance: long}}, false},
 		{"caller too long", 0, []*grlv1.CellName{{Caller: long}}, false},
+		{"one that is too long after others", 2, []*grlv1.CellName{many[0], many[1], {Caller: long}}, false},
+		{"one twice", 2, []*grlv1.CellName{many[0], many[1], many[0]}, false},
 		{"many", 0, many[1:], true},
 		{"too many in a message", 0, many, false},
 		{"the last of a stream", MaxNames - 1, many[:1], true},
@@ -67,8 +69,12 @@ func TestNamed(t *testing.T) {
 			if (err == nil) != tt.ok {
 				t.Fatalf("error %v, want ok %v", err, tt.ok)
 			}
-			if err == nil && len(got) != tt.before+len(tt.names) {
-				t.Errorf("%d cells, want %d", len(got), tt.before+len(tt.names))
+			want := tt.before
+			if tt.ok {
+				want += len(tt.names)
+			}
+			if len(got) != want { // on an error too: the stream's numbers must stay those that are known
+				t.Errorf("%d cells, want %d", len(got), want)
 			}
 		})
 	}
@@ -109,8 +115,11 @@ func TestCheckReport(t *testing.T) {
 		{"late too few", &grlv1.Report{Cell: []uint32{0, 1}, Late: []uint64{1}}, 2, false},
 		{"a cell nobody named", &grlv1.Report{Cell: []uint32{2}}, 2, false},
 		{"the highest number", &grlv1.Report{Cell: []uint32{math.MaxUint32}}, 2, false},
-		{"as many as allowed", &grlv1.Report{Cell: make([]uint32, MaxCells)}, 1, true},
-		{"one more", &grlv1.Report{Cell: make([]uint32, MaxCells+1)}, 1, false},
+		{"in any order", &grlv1.Report{Cell: []uint32{2, 0, 1}}, 3, true},
+		{"a cell twice", &grlv1.Report{Cell: []uint32{1, 1}}, 3, false},
+		{"a cell twice, apart", &grlv1.Report{Cell: []uint32{1, 2, 0, 1}}, 3, false},
+		{"as many as allowed", &grlv1.Report{Cell: numbers(MaxCells)}, MaxCells, true},
+		{"one more", &grlv1.Report{Cell: numbers(MaxCells + 1)}, MaxCells + 1, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,6 +128,15 @@ func TestCheckReport(t *testing.T) {
 			}
 		})
 	}
+}
+
+// numbers returns the numbers below n.
+func numbers(n int) []uint32 {
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
 }
 
 func TestCheckDirective(t *testing.T) {

@@ -1,6 +1,7 @@
 package aggregator
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +122,9 @@ func TestMalformedReports(t *testing.T) {
 	for name, m := range map[string]*grlv1.Report{
 		"a cell nobody named": {Sequence: 1, Cell: []uint32{0}},
 		"unequal columns":     {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}}, Cell: []uint32{0}, Offered: []uint64{1, 2}},
+		"a name too long":     {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}, {Bucket: strings.Repeat("x", 1000)}}},
+		"a cell named twice":  {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}, {Bucket: "pay/b0"}}},
+		"a cell twice":        {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}}, Cell: []uint32{0, 0}, Offered: []uint64{1, 0}},
 	} {
 		r := newRig(t, revision(1, 1))
 		s := newSpeaker("a", 1)
@@ -152,6 +156,35 @@ func TestForgedCounts(t *testing.T) {
 	}
 	if got := r.counts(0).Offered; got < 1000 || got > 1010 {
 		t.Errorf("counted %d, want 1000 of the honest host and at most 10", got)
+	}
+}
+
+// Fault 58: a host that names a cell again and again would be believed as often,
+// until the sum wraps and the load of the others is gone.
+func TestForgedNames(t *testing.T) {
+	r := newRig(t, revision(1, 1))
+	honest, evil := newSpeaker("a", 1), newSpeaker("b", 2)
+	honest.join(r)
+	honest.report(said{0, 100, law.Counts{Offered: 1000}})
+	evil.join(r)
+	const most = uint64(law.MaxRPS * 1e6)
+	for i := range uint32(20000) { // of which 18,447 would wrap the sum
+		m := &grlv1.Report{
+			Sequence:        uint64(i) + 1,
+			Names:           []*grlv1.CellName{{Bucket: "pay/b0"}},
+			Cell:            []uint32{i},
+			OfferedMicroRps: []uint64{most},
+		}
+		if _, err := r.n.report(r.now, evil.h, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.n.sum.Rate(0); got.Hosts != 2 || got.Offered != law.MicroRPS(most)+100e6 {
+		t.Errorf("%v rps of %d hosts, want what two say", got.Offered.RPS(), got.Hosts)
+	}
+	r.n.leave(r.now, evil.h)
+	if got := r.rps(0); got != 100 {
+		t.Errorf("%v rps are left, want the 100 of the honest host", got)
 	}
 }
 

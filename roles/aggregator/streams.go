@@ -45,14 +45,17 @@ func (a *Aggregator) Join(ctx context.Context, s *connect.BidiStream[grlv1.JoinR
 	h := a.node.join(now, hello, before)
 	a.mu.Unlock()
 	a.opts.Log.DebugContext(ctx, "host joined", "node", hello.GetNode())
-	defer func() {
-		a.mu.Lock()
-		a.node.leave(time.Now(), h)
-		a.wakeParents()
-		a.mu.Unlock()
-		a.opts.Log.DebugContext(ctx, "host left", "node", hello.GetNode())
-	}()
+	defer a.leave(ctx, h)
 	return a.serveHost(ctx, h, s)
+}
+
+// leave takes in that the stream of a host ended.
+func (a *Aggregator) leave(ctx context.Context, h *host) {
+	a.mu.Lock()
+	defer a.mu.Unlock() // deferred: net/http recovers a panic, and the lock must not outlive it
+	a.node.leave(time.Now(), h)
+	a.wakeParents()
+	a.opts.Log.DebugContext(ctx, "host left", "node", h.hello.GetNode())
 }
 
 func (a *Aggregator) checkHello(m *grlv1.Hello) error {

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -439,6 +440,27 @@ func TestBurstsOfQuietCells(t *testing.T) {
 			if got := h[cellOf(0)]; got.highest < 150 || got.highest > 300 || got.offered != 300 {
 				t.Errorf("recorded %+v of a burst of 300", got)
 			}
+		}
+	}
+}
+
+// A report that breaks the protocol ends its stream, and nothing else: what the
+// child named before is what leaves with it.
+func TestMalformedReports(t *testing.T) {
+	for name, m := range map[string]*grlv1.Report{
+		"a cell nobody named": {Sequence: 1, Cell: []uint32{0}},
+		"unequal columns":     {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}}, Cell: []uint32{0}, Offered: []uint64{1, 2}},
+		"a name too long":     {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}, {Bucket: strings.Repeat("x", 1000)}}},
+		"a cell twice":        {Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}}, Cell: []uint32{0, 0}, Offered: []uint64{1, 0}},
+	} {
+		r := newRig(t, configuration(1, 1))
+		c := r.n.join(r.now, &grlv1.Hello{Node: "a", Zone: "z1", Region: "r1"}, map[limiter.CellID]law.Counts{})
+		if _, err := r.n.report(r.now, c, m); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+		r.n.leave(r.now, c) // as the stream then does
+		if len(r.n.children) != 0 {
+			t.Errorf("%s: %d children are left", name, len(r.n.children))
 		}
 	}
 }

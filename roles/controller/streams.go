@@ -43,10 +43,7 @@ func (c *Controller) Join(ctx context.Context, s *joinStream) error {
 	defer c.streams.Done()
 	c.opts.Log.InfoContext(ctx, "aggregator joined", "node", hello.GetNode(), "zone", hello.GetZone())
 	err = c.serve(ctx, child, s)
-	c.mu.Lock()
-	c.node.leave(time.Now(), child)
-	wake(c.moved)
-	c.mu.Unlock()
+	c.leave(child)
 	c.opts.Log.WarnContext(ctx, "aggregator left", "node", hello.GetNode(), "zone", hello.GetZone(), "err", err)
 	return err
 }
@@ -75,6 +72,14 @@ func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Coun
 	}
 	c.streams.Add(1)
 	return c.node.join(time.Now(), hello, before), nil
+}
+
+// leave takes in that the stream of an aggregator ended.
+func (c *Controller) leave(child *child) {
+	c.mu.Lock()
+	defer c.mu.Unlock() // deferred: net/http recovers a panic, and the lock must not outlive it
+	c.node.leave(time.Now(), child)
+	wake(c.moved)
 }
 
 // serve passes messages both ways until the stream fails or Run ends.
