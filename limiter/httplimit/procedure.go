@@ -8,8 +8,10 @@ import (
 // Procedure names what r asks for: pkg.Service/Method for gRPC, gRPC-Web,
 // Connect and YARPC, METHOD /route/{template} for HTTP. The template is that
 // of the service's routes (nil: none), else that of a ServeMux that has
-// matched r, else /{other}: a raw path is never a name. Methods outside
-// RFC 9110 and RFC 5789 are OTHER.
+// matched r, else /{other}: a raw path is never a name. JSON posted to a path
+// like /pkg.Service/Method that is no route is a Connect call whose client
+// leaves out the protocol's header, as curl does. Methods outside RFC 9110 and
+// RFC 5789 are OTHER.
 //
 // What an RPC calls is what the request says it calls. A bucket for the whole
 // service counts the request that lies.
@@ -29,7 +31,26 @@ func Procedure(r *http.Request, routes *Routes) string {
 	if r.Pattern != "" {
 		return withMethod(r.Pattern, r.Method)
 	}
+	if name := bareCall(r); name != "" {
+		return name
+	}
 	return otherRoute(r.Method)
+}
+
+// bareCall returns the procedure of a Connect call without the protocol's
+// header: JSON posted to /pkg.Service/Method.
+func bareCall(r *http.Request) string {
+	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		return ""
+	}
+	service, method, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if !ok || !strings.Contains(service, ".") || strings.Contains(method, "/") {
+		return ""
+	}
+	if name := service + "/" + method; method != "" && validName(name) {
+		return name
+	}
+	return ""
 }
 
 // lastTwoSegments returns Service/Method of a path that may have a prefix, ""

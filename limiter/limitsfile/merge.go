@@ -67,6 +67,7 @@ func mergeService(name string, files []*File) (limiter.Service, Errors) {
 		errs = append(errs, checkRoutes(routes)...)
 	}
 	errs = append(errs, checkBuckets(files)...)
+	errs = append(errs, checkProcedures(files, s.Routes)...)
 	return canonical(s), errs
 }
 
@@ -155,6 +156,45 @@ func checkBuckets(files []*File) (errs Errors) {
 		}
 	}
 	return errs
+}
+
+// checkProcedures reports the buckets of a service whose procedure no request
+// can have: HTTP procedures are the service's routes, once it has any.
+func checkProcedures(files []*File, routes []string) (errs Errors) {
+	for _, f := range files {
+		for i := range f.Service.Buckets {
+			b := placedBucket{&f.Service.Buckets[i], f, f.buckets[i]}
+			pattern := string(b.bucket.Match.Procedure)
+			switch {
+			case strings.HasPrefix(pattern, "/"):
+				errs = append(errs, b.problem("matches no request: procedure %s is a path, and procedures are pkg.Service/Method or METHOD /route", quote(pattern)))
+			case len(routes) > 0 && !isRouted(b.bucket.Match.Procedure, routes):
+				errs = append(errs, b.problem("matches no request: procedure %s is none of the service's routes", quote(pattern)))
+			}
+			if len(errs) >= MaxErrors {
+				return errs
+			}
+		}
+	}
+	return errs
+}
+
+// isRouted reports whether a request to a service with these routes can have a
+// procedure that p selects.
+func isRouted(p limiter.Pattern, routes []string) bool {
+	method, path, isHTTP := strings.Cut(string(p), " ")
+	if !isHTTP || strings.HasPrefix("/{other}", strings.TrimSuffix(path, "*")) {
+		return true // an RPC, or what matches no route
+	}
+	for _, route := range routes {
+		if !strings.Contains(route, " ") {
+			route = method + " " + route // of every method
+		}
+		if p.Match(route) {
+			return true
+		}
+	}
+	return false
 }
 
 // selectionOf returns what b selects. "*" and no pattern select the same.

@@ -136,3 +136,34 @@ func parse(t *testing.T, name, text string) *limitsfile.File {
 	}
 	return f
 }
+
+// A bucket that no request can match is a slip, and enforces nothing without a
+// word.
+func TestProceduresThatNoRequestHas(t *testing.T) {
+	const file = `service: payments
+routes: ["GET /v1/charges/{id}", /v1/refunds]
+buckets:
+  - {name: %s, match: {procedure: %q}, limit: {rps: 1}, behavior: deny}
+`
+	for procedure, ok := range map[string]bool{
+		"/v1/charges/*":              false,
+		"GET /v1/charges":            false,
+		"POST /v1/charges/{id}":      false,
+		"GET /v1/charges/{id}":       true,
+		"GET /v1/*":                  true,
+		"PUT /v1/refunds":            true,
+		"GET /{other}":               true,
+		"GET *":                      true,
+		"payments.v1.Charges/Create": true,
+		"payments.v1.Charges/*":      true,
+	} {
+		_, err := limitsfile.Parse("payments.yaml", fmt.Appendf(nil, file, "b", procedure))
+		if (err == nil) != ok {
+			t.Errorf("procedure %q: %v, want an error: %v", procedure, err, !ok)
+		}
+	}
+	// Without routes, a middleware may take them from its ServeMux.
+	if _, err := limitsfile.Parse("payments.yaml", []byte(strings.Replace(fmt.Sprintf(file, "b", "GET /v1/other"), "routes: [\"GET /v1/charges/{id}\", /v1/refunds]\n", "", 1))); err != nil {
+		t.Errorf("without routes: %v", err)
+	}
+}

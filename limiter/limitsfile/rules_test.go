@@ -131,7 +131,7 @@ func routesOf(rules []rule, service string) string {
 			continue
 		}
 		for _, p := range procedures[r.procedure] {
-			if route := fmt.Sprintf("  - %q\n", p); strings.Contains(string(p), " /") && !strings.Contains(string(p), "*") && !strings.Contains(text, route) {
+			if route := fmt.Sprintf("  - %q\n", strings.TrimSuffix(string(p), "*")); strings.Contains(string(p), " /") && !strings.Contains(text, route) {
 				text += route
 			}
 		}

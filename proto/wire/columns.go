@@ -31,7 +31,10 @@ const (
 	// would use up all epochs there are.
 	MaxEpoch = 1 << 32
 
-	maxName  = 256     // bytes of a bucket's, instance's or caller's name, each
+	// MaxReason is the most bytes of why a node refused a configuration.
+	MaxReason = 1 << 10
+
+	maxName  = 256     // bytes of a name of a bucket, instance, caller or node, each
 	maxHosts = 1 << 20 // below one child; thousands of such still add up
 
 	firstRows = 64 // of a column, for a start
@@ -46,6 +49,28 @@ func HeardEpoch(m *grlv1.Hello) uint64 {
 		return 0
 	}
 	return m.GetHighestEpoch()
+}
+
+// CheckHello returns an error if a hello says a name that is longer than any:
+// parents pass it on, and keep it for as long as the stream lives.
+func CheckHello(m *grlv1.Hello) error {
+	names := []string{m.GetNode(), m.GetZone(), m.GetRegion(), m.GetVersion()}
+	for _, list := range [][]string{names, m.GetServices(), m.GetCallers()} {
+		for _, name := range list {
+			if len(name) > maxName {
+				return fmt.Errorf("hello with a name of %d bytes, at most %d", len(name), maxName)
+			}
+		}
+	}
+	return nil
+}
+
+// Reason returns why a configuration was refused as a report can carry it.
+func Reason(s string) string {
+	if len(s) > MaxReason {
+		s = s[:MaxReason]
+	}
+	return strings.ToValidUTF8(s, "")
 }
 
 // Numbers numbers cells for the sender of one direction of a stream. Cells are

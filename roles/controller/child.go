@@ -91,6 +91,7 @@ func (n *node) leave(now time.Time, c *child) {
 	}
 	c.lost = now
 	c.zone.live--
+	c.zone.lost = now
 	if c.zone.live > 0 {
 		n.lose(now, c, law.Handover)
 		return
@@ -155,6 +156,7 @@ func (c *child) taken() (law.Stamp, bool) {
 
 // take keeps what a report says of its sender.
 func (c *child) take(now time.Time, m *grlv1.Report) {
+	m.RefusedReason = wire.Reason(m.GetRefusedReason())
 	c.sequence, c.heard, c.last = m.GetSequence(), now, m
 	if m.GetNodes() != nil {
 		c.nodes, c.nodesAt = m.GetNodes(), now
@@ -239,6 +241,7 @@ func (c *child) bind(cell int, number uint32) {
 func (n *node) begin(now time.Time, c *child) {
 	c.begun, c.beganAt = true, now
 	c.zone.live++
+	c.zone.lost = time.Time{}
 	delete(n.missing, c.zone.name)
 	for _, lost := range c.zone.kept {
 		n.lose(now, lost, law.Rejoin)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"grl/limiter"
@@ -66,8 +67,9 @@ type state struct {
 type zone struct {
 	name, region string
 	sum          law.Zone
-	live         int      // aggregators with a stream that sent sums
-	kept         []*child // lost ones whose last sums still count
+	live         int       // aggregators with a stream that sent sums
+	kept         []*child  // lost ones whose last sums still count
+	lost         time.Time // the last one with a stream left; zero: there is one
 }
 
 // bootKey names one start of an aggregator. A boot id alone would let one that
@@ -295,6 +297,21 @@ func (n *node) raise(epoch uint64) {
 	n.config = &c
 }
 
+// forgetZone is how long a zone without an aggregator is shown as silent.
+const forgetZone = 24 * time.Hour
+
+// silentZones returns the zones from which nothing comes any more.
+func (n *node) silentZones(now time.Time) []string {
+	var out []string
+	for _, z := range n.zones {
+		if z.live == 0 && !z.lost.IsZero() && now.Sub(z.lost) < forgetZone {
+			out = append(out, z.name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // mayPublish reports whether the sums are complete enough to decide on.
 func (n *node) mayPublish(now time.Time) bool {
 	if !n.warm {
@@ -317,6 +334,7 @@ func (n *node) age(now time.Time) {
 		}
 		z.kept = kept
 	}
+	n.forgetZones()
 	for c := range n.children {
 		if now.Sub(c.heard) >= law.ZoneKept {
 			c.zone.sum.Leave(&c.sums) // its stream lives, but it hangs
@@ -334,6 +352,26 @@ func (n *node) age(now time.Time) {
 		}
 	}
 	n.forget(dead)
+}
+
+// forgetZones forgets the zones that nobody is in and that count nothing: names
+// come from hellos, and one that is wrong must not stay, nor the region that it
+// was in.
+func (n *node) forgetZones() {
+	inhabited := make(map[*zone]bool, len(n.zones))
+	for c := range n.children {
+		inhabited[c.zone] = true
+	}
+	kept := n.order[:0]
+	for _, z := range n.order {
+		if inhabited[z] || len(z.kept) > 0 || z.counts(n.now) {
+			kept = append(kept, z)
+			continue
+		}
+		delete(n.zones, z.name)
+	}
+	clear(n.order[len(kept):])
+	n.order = kept
 }
 
 // directives returns what a child has not been told yet.

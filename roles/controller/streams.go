@@ -14,7 +14,10 @@ import (
 	"grl/proto/wire"
 )
 
-var errStopped = errors.New("controller stops")
+var (
+	errStopped  = errors.New("controller stops")
+	errReplaced = errors.New("the aggregator has a later stream")
+)
 
 type joinStream = connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]
 
@@ -57,7 +60,7 @@ func checkHello(m *grlv1.Hello) error {
 	case m.GetZone() == "" || m.GetRegion() == "":
 		return errors.New("hello without a zone or a region")
 	}
-	return nil
+	return wire.CheckHello(m)
 }
 
 func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Counts) (*child, error) {
@@ -118,6 +121,9 @@ func (c *Controller) serve(ctx context.Context, child *child, s *joinStream) err
 func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.node.children[child] {
+		return rpcError(connect.CodeAborted, errReplaced) // it must hear so, or it would report to nobody
+	}
 	child.bytesIn += size(m)
 	switch {
 	case m.GetReport() != nil:

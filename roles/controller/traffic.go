@@ -14,6 +14,7 @@ const (
 	trafficTop   = 50      // callers of a bucket, pairs of a service
 	trafficNames = 1000    // kept apart within an hour, of each
 	trafficMost  = 1 << 16 // kept apart within an hour, of all together
+	trafficBytes = 513     // of a name kept apart: no longer ones come from an aggregator
 )
 
 // traffic keeps, by the hour, who sends: what aggregators tell in details. The
@@ -41,7 +42,7 @@ func (t *traffic) add(now time.Time, m *grlv1.Detail) {
 		}
 		for _, c := range append(b.GetCallers(), b.GetRest()) {
 			caller := c.GetCaller()
-			if callers[caller] == nil && (len(callers) >= trafficNames || h.kept >= trafficMost) {
+			if callers[caller] == nil && (len(callers) >= trafficNames || !h.fits(caller)) {
 				caller = ""
 			}
 			if callers[caller] == nil {
@@ -61,7 +62,7 @@ func (t *traffic) add(now time.Time, m *grlv1.Detail) {
 		for _, c := range s.GetPairs() {
 			p := pair{c.GetCaller(), c.GetProcedure()}
 			if _, ok := pairs[p]; !ok {
-				if len(pairs) >= trafficNames || h.kept >= trafficMost {
+				if len(pairs) >= trafficNames || !h.fits(p.caller, p.procedure) {
 					p = pair{}
 				} else {
 					h.kept++
@@ -76,12 +77,22 @@ func (t *traffic) add(now time.Time, m *grlv1.Detail) {
 // room returns the inner map of a name, nil if there are too many names.
 func room[K comparable, V any](h *trafficHour, m map[string]map[K]V, name string) map[K]V {
 	inner := m[name]
-	if inner == nil && h.kept < trafficMost {
+	if inner == nil && h.fits(name) {
 		inner = make(map[K]V)
 		m[name] = inner
 		h.kept++
 	}
 	return inner
+}
+
+// fits reports whether there is room for something with these names.
+func (h *trafficHour) fits(names ...string) bool {
+	for _, name := range names {
+		if len(name) > trafficBytes {
+			return false
+		}
+	}
+	return h.kept < trafficMost
 }
 
 func (t *traffic) hour(now time.Time) *trafficHour {

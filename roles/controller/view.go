@@ -123,11 +123,7 @@ func (v view) Fleet() web.Fleet {
 	for _, m := range v.node.tree(now) {
 		f.Nodes = append(f.Nodes, webNode(m))
 	}
-	for _, z := range v.node.zones {
-		if len(z.kept) > 0 {
-			f.SilentZones = append(f.SilentZones, z.name)
-		}
-	}
+	f.SilentZones = v.node.silentZones(now)
 	return f
 }
 
@@ -237,12 +233,7 @@ func (v view) ListBuckets(_ context.Context, r *grlv1.ListBucketsRequest) (*grlv
 func (v view) GetFleet(context.Context, *grlv1.GetFleetRequest) (*grlv1.GetFleetResponse, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := &grlv1.GetFleetResponse{Epoch: v.node.epoch, Revision: v.node.config.Revision, Nodes: v.node.tree(time.Now())}
-	for _, z := range v.node.zones {
-		if len(z.kept) > 0 {
-			out.SilentZones = append(out.SilentZones, z.name)
-		}
-	}
+	out := &grlv1.GetFleetResponse{Epoch: v.node.epoch, Revision: v.node.config.Revision, Nodes: v.node.tree(time.Now()), SilentZones: v.node.silentZones(time.Now())}
 	return out, nil
 }
 

@@ -309,7 +309,7 @@ type GetFleetResponse struct {
 	Epoch    uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	Nodes    []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Zones that are silent and still counted with their last rates.
+	// Zones that had an aggregator within the last day and have none now.
 	SilentZones   []string `protobuf:"bytes,4,rep,name=silent_zones,json=silentZones,proto3" json:"silent_zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
