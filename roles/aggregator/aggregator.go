@@ -194,7 +194,7 @@ func (a *Aggregator) install(ctx context.Context, m *grlv1.Configuration) error 
 		if n.refused.revision != m.GetRevision() {
 			a.opts.Log.ErrorContext(ctx, "refused configuration", "revision", m.GetRevision(), "held", held.Revision, "err", err)
 		}
-		n.refused = refusal{m.GetRevision(), err.Error()}
+		n.refused = refusal{m.GetRevision(), wire.Reason(err.Error())}
 		return nil
 	}
 	n.refused = refusal{}

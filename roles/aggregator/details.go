@@ -13,15 +13,16 @@ const (
 	detailEvery = 10 * time.Second
 	detailTop   = 50      // callers of a bucket, pairs of a service
 	detailNames = 10000   // kept apart between two details, of each bucket or service
-	detailMost  = 1 << 17 // kept apart between two details, of all together
+	detailMost  = 8 << 20 // bytes kept apart between two details, as a message; a parent takes twice that
 	detailBytes = 513     // of a name: hosts know no longer ones
+	detailEach  = 48      // bytes of counts, at most, and of what a name needs besides
 )
 
 // details adds up the details of the zone's hosts.
 type details struct {
 	buckets  map[string]map[string]*grlv1.CallerCounts // bucket → caller → counts; "": the rest
 	services map[string]map[pair]*grlv1.PairCounts     // service → pair → count; zero pair: the rest
-	kept     int                                       // names kept apart
+	bytes    int                                       // of what is kept apart, as a message
 }
 
 type pair struct{ caller, procedure string }
@@ -37,7 +38,7 @@ func (d *details) add(m *grlv1.Detail) {
 			continue
 		}
 		for _, c := range append(b.GetCallers(), b.GetRest()) {
-			sum := slot(d, callers, c.GetCaller(), len(c.GetCaller()))
+			sum := slot(d, callers, c.GetCaller(), c.GetCaller())
 			sum.Offered += c.GetOffered()
 			sum.Dropped += c.GetDropped()
 			sum.ShadowDropped += c.GetShadowDropped()
@@ -50,35 +51,53 @@ func (d *details) add(m *grlv1.Detail) {
 		}
 		for _, c := range s.GetPairs() {
 			name := pair{c.GetCaller(), c.GetProcedure()}
-			slot(d, pairs, name, max(len(name.caller), len(name.procedure))).Offered += c.GetOffered()
+			slot(d, pairs, name, name.caller, name.procedure).Offered += c.GetOffered()
 		}
-		slot(d, pairs, pair{}, 0).Offered += s.GetRestOffered()
+		slot(d, pairs, pair{}).Offered += s.GetRestOffered()
 	}
 }
 
 // room returns the inner map of a name, nil if there are too many names.
 func room[K comparable, V any](d *details, m map[string]map[K]V, name string) map[K]V {
 	inner := m[name]
-	if inner == nil && len(m) < detailNames && d.kept < detailMost && len(name) <= detailBytes {
+	if inner == nil && len(m) < detailNames && d.fits(name) {
 		inner = make(map[K]V)
 		m[name] = inner
-		d.kept++
+		d.keep(name)
 	}
 	return inner
 }
 
-// slot returns the counts of a key of so many bytes, of the zero key if there
+// slot returns the counts of a key with these names, of the zero key if there
 // are too many.
-func slot[K comparable, V any](d *details, m map[K]*V, key K, bytes int) *V {
-	if m[key] == nil && (len(m) >= detailNames || d.kept >= detailMost || bytes > detailBytes) {
+func slot[K comparable, V any](d *details, m map[K]*V, key K, names ...string) *V {
+	if m[key] == nil && (len(m) >= detailNames || !d.fits(names...)) {
 		var rest K
-		key = rest
+		key, names = rest, nil
 	}
 	if m[key] == nil {
 		m[key] = new(V)
-		d.kept++
+		d.keep(names...)
 	}
 	return m[key]
+}
+
+// fits reports whether there is room for something with these names.
+func (d *details) fits(names ...string) bool {
+	for _, name := range names {
+		if len(name) > detailBytes {
+			return false
+		}
+	}
+	return d.bytes < detailMost
+}
+
+// keep counts what is kept under these names.
+func (d *details) keep(names ...string) {
+	d.bytes += detailEach
+	for _, name := range names {
+		d.bytes += len(name)
+	}
 }
 
 // take returns what was added up over window, nil if nothing was, and begins

@@ -129,6 +129,7 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	if err := n.fold(now, h, m, span, late); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
 	}
+	m.RefusedReason = wire.Reason(m.GetRefusedReason())
 	if changed(h.last, m) {
 		n.roster++
 	}

@@ -3,6 +3,8 @@ package aggregator
 import (
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
@@ -52,6 +54,10 @@ func (p *parent) reopen() {
 
 // rosterEvery is how often the fleet's view is sent if nothing in it changed.
 const rosterEvery = 10 * time.Second
+
+// rosterBytes bounds it: a report with more would break its size, and with it
+// the stream. Hosts beyond it count, but are not shown.
+const rosterBytes = 4 << 20
 
 // contained returns the count of host reports that a report to this parent
 // contained, false if it is not remembered.
@@ -205,8 +211,9 @@ func (p *parent) forget(dead map[int]limiter.CellID) {
 // nodes returns the hosts for the fleet's view.
 func (n *node) nodes(now time.Time) []*grlv1.Node {
 	out := make([]*grlv1.Node, 0, len(n.hosts))
+	bytes := 0
 	for h := range n.hosts {
-		out = append(out, &grlv1.Node{
+		node := &grlv1.Node{
 			Role:            grlv1.Role_ROLE_CLIENT,
 			Name:            h.hello.GetNode(),
 			Zone:            n.zone,
@@ -219,7 +226,12 @@ func (n *node) nodes(now time.Time) []*grlv1.Node {
 			DirectiveAgeMs:  uint32(n.directiveAge(h).Milliseconds()),
 			BytesReceived:   h.bytesIn,
 			BytesSent:       h.bytesOut,
-		})
+		}
+		const tag = 8 // bytes, at most, before each
+		if bytes += proto.Size(node) + tag; bytes > rosterBytes {
+			break
+		}
+		out = append(out, node)
 	}
 	return out
 }

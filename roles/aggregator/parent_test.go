@@ -3,9 +3,11 @@ package aggregator
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"grl/limiter"
@@ -220,37 +222,57 @@ func TestDetailsKeepTheLargest(t *testing.T) {
 	}
 }
 
-// Fault 42: callers and procedures without end; nothing is lost from the sums.
+// Fault 42: callers and procedures without end, and names as long as they may
+// be; nothing is lost from the sums, and the parent takes the message.
 func TestDetailsAreBounded(t *testing.T) {
-	var d details
-	const buckets, callers = 50, 4000
-	for b := range buckets {
-		m := &grlv1.BucketCallers{Bucket: fmt.Sprint("b", b)}
-		for c := range callers {
-			m.Callers = append(m.Callers, &grlv1.CallerCounts{Caller: fmt.Sprint(c), Offered: 1})
+	for _, width := range []int{1, detailBytes - 5, 2 * detailBytes} {
+		var d details
+		const buckets, callers = 50, 1000
+		for b := range buckets {
+			m := &grlv1.BucketCallers{Bucket: fmt.Sprint("b", b)}
+			for c := range callers {
+				m.Callers = append(m.Callers, &grlv1.CallerCounts{Caller: fmt.Sprintf("%0*d", width, c), Offered: 1 << 40})
+			}
+			d.add(&grlv1.Detail{Buckets: []*grlv1.BucketCallers{m}})
 		}
-		d.add(&grlv1.Detail{Buckets: []*grlv1.BucketCallers{m}})
-	}
-	for i := range 2 * detailNames {
-		d.add(&grlv1.Detail{Services: []*grlv1.ServicePairs{{Service: fmt.Sprint(i), Pairs: []*grlv1.PairCounts{{Caller: "c", Offered: 1}}}}})
-	}
-	kept := 0
-	for _, m := range d.buckets {
-		kept += len(m)
-	}
-	for _, m := range d.services {
-		kept += len(m)
-	}
-	if kept > detailMost+2*detailNames || len(d.services) > detailNames {
-		t.Errorf("%d names kept, want at most %d and a rest for each of %d", kept, detailMost, detailNames)
-	}
-	for _, b := range d.take(time.Second).GetBuckets() {
-		sum := b.GetRest().GetOffered()
-		for _, c := range b.GetCallers() {
-			sum += c.GetOffered()
+		for i := range 2 * detailNames {
+			pairs := []*grlv1.PairCounts{{Caller: fmt.Sprintf("%0*d", width, i), Procedure: fmt.Sprintf("%0*d", width, i), Offered: 1 << 40}}
+			d.add(&grlv1.Detail{Services: []*grlv1.ServicePairs{{Service: fmt.Sprintf("%0*d", width, i), Pairs: pairs}}})
 		}
-		if sum != callers {
-			t.Errorf("%s: %d in all, want %d", b.GetBucket(), sum, callers)
+		m := d.take(time.Second)
+		if size := proto.Size(m); size > wire.MaxDown {
+			t.Errorf("names of %d bytes: a message of %d bytes, the parent takes %d", width, size, wire.MaxDown)
 		}
+		for _, b := range m.GetBuckets() {
+			sum := b.GetRest().GetOffered()
+			for _, c := range b.GetCallers() {
+				sum += c.GetOffered()
+			}
+			if sum != callers<<40 {
+				t.Errorf("names of %d bytes: %s: %d in all, want %d", width, b.GetBucket(), sum, callers<<40)
+			}
+		}
+	}
+}
+
+// As many hosts as there may be, with names as long as they may be, do not make
+// a report that the parent refuses.
+func TestRosterIsBounded(t *testing.T) {
+	r := newRig(t, revision(1, 1))
+	long := strings.Repeat("n", 250)
+	for i := range 4000 {
+		h := newSpeaker(fmt.Sprint(long, i), uint64(i))
+		h.hello.Version = long
+		h.join(r)
+		m := h.message()
+		m.RefusedRevision, m.RefusedReason = 1, strings.Repeat("r", 10*wire.MaxReason)
+		if _, err := r.n.report(r.now, h.h, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &grlv1.Report{}
+	r.n.call(r.now, r.p, m)
+	if size := proto.Size(m); size > rosterBytes || len(m.GetNodes()) < 1000 {
+		t.Errorf("%d hosts in %d bytes, want many in at most %d", len(m.GetNodes()), size, rosterBytes)
 	}
 }

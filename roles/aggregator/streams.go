@@ -71,7 +71,7 @@ func (a *Aggregator) checkHello(m *grlv1.Hello) error {
 	case m.GetAllServices():
 		return errors.New("a client names the services it wants")
 	}
-	return nil
+	return wire.CheckHello(m)
 }
 
 // serveHost passes messages both ways until the stream fails or Run ends.

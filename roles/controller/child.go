@@ -51,6 +51,7 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 		n.zones[z.name] = z
 		n.order = append(n.order, z)
 	}
+	z.region = hello.GetRegion() // it may have been in another one before; see foreign
 	key := keyOf(hello)
 	for other := range n.children {
 		if keyOf(other.hello) == key {
@@ -166,7 +167,7 @@ func (c *child) take(now time.Time, m *grlv1.Report) {
 // follows returns the epoch of another controller whose directives the child
 // takes instead of ours, 0 if it takes ours.
 func (n *node) follows(c *child) uint64 {
-	if stamp, ok := c.taken(); ok && stamp.Epoch > n.epoch {
+	if stamp, ok := c.taken(); ok && stamp.Epoch > n.epoch && stamp.Epoch <= wire.MaxEpoch {
 		return stamp.Epoch
 	}
 	return 0

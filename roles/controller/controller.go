@@ -129,8 +129,10 @@ func (c *Controller) Ready() error {
 	if !c.node.mayPublish(time.Now()) {
 		return fmt.Errorf("warming up: %d zones have not reported since the start", len(c.node.missing))
 	}
-	if c.node.rival > c.node.epoch {
-		return fmt.Errorf("another controller decides, at epoch %d; this one is at %d", c.node.rival, c.node.epoch)
+	for child := range c.node.children { // not rival: it may be gone
+		if epoch := c.node.follows(child); epoch != 0 {
+			return fmt.Errorf("another controller decides, at epoch %d; this one is at %d", epoch, c.node.epoch)
+		}
 	}
 	return nil
 }

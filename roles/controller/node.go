@@ -334,7 +334,7 @@ func (n *node) age(now time.Time) {
 		}
 		z.kept = kept
 	}
-	n.forgetZones()
+	n.forgetZones(now)
 	for c := range n.children {
 		if now.Sub(c.heard) >= law.ZoneKept {
 			c.zone.sum.Leave(&c.sums) // its stream lives, but it hangs
@@ -352,26 +352,6 @@ func (n *node) age(now time.Time) {
 		}
 	}
 	n.forget(dead)
-}
-
-// forgetZones forgets the zones that nobody is in and that count nothing: names
-// come from hellos, and one that is wrong must not stay, nor the region that it
-// was in.
-func (n *node) forgetZones() {
-	inhabited := make(map[*zone]bool, len(n.zones))
-	for c := range n.children {
-		inhabited[c.zone] = true
-	}
-	kept := n.order[:0]
-	for _, z := range n.order {
-		if inhabited[z] || len(z.kept) > 0 || z.counts(n.now) {
-			kept = append(kept, z)
-			continue
-		}
-		delete(n.zones, z.name)
-	}
-	clear(n.order[len(kept):])
-	n.order = kept
 }
 
 // directives returns what a child has not been told yet.

@@ -69,9 +69,9 @@ func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Coun
 	if c.ended {
 		return nil, rpcError(connect.CodeUnavailable, errStopped)
 	}
-	if z := c.node.zones[hello.GetZone()]; z != nil && z.region != hello.GetRegion() {
+	if region := c.node.foreign(hello.GetZone(), hello.GetRegion()); region != "" {
 		return nil, rpcError(connect.CodeFailedPrecondition,
-			fmt.Errorf("zone %q of region %q is one of region %q here", z.name, hello.GetRegion(), z.region))
+			fmt.Errorf("zone %q of region %q is one of region %q here", hello.GetZone(), hello.GetRegion(), region))
 	}
 	c.streams.Add(1)
 	return c.node.join(time.Now(), hello, before), nil
