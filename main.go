@@ -75,6 +75,7 @@ func rootCommand() (root *cobra.Command, running *bool) {
 	root = &cobra.Command{
 		Use:              "grl",
 		Short:            "grl limits the rate of requests between services, for a whole fleet",
+		Version:          roles.Version(),
 		SilenceErrors:    true, // run prints them
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { *running = true },

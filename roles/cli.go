@@ -74,7 +74,7 @@ what each key means; below, each has its flag and its variable.`,
 		signal.Notify(hangup, syscall.SIGHUP)
 		defer signal.Stop(hangup)
 		return Serve(cmd.Context(), c, Options{
-			Roles: roles, Log: log, Level: level, Version: version(),
+			Roles: roles, Log: log, Level: level, Version: Version(),
 			InsecureIKnow: insecure, File: file, Load: load, Hangup: hangup,
 		})
 	}

@@ -39,6 +39,7 @@ controller.listen. The default is that of a client, ` + client.Default().Admin +
 func checkHealth(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
+	address = strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
 		return usage(fmt.Errorf("check health of %q: %w", address, err))

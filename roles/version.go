@@ -22,15 +22,15 @@ func VersionCommand() *cobra.Command {
 				assets = "missing (go generate ./web before the build); pages do not update in place"
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "grl %s\ncommit: %s\ngo: %s %s/%s\nbrowser assets: %s\n",
-				version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, assets)
+				Version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, assets)
 			return err
 		},
 	}
 }
 
-// version returns the version of the module, "(devel)" for a build from a
+// Version returns the version of the module, "(devel)" for a build from a
 // checkout without version control.
-func version() string {
+func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
 	}

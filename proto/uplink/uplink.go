@@ -22,6 +22,7 @@ const (
 	firstRedial = 100 * time.Millisecond // the longest wait after a stream that worked
 	settled     = 3 * time.Second        // a stream that lived so long worked
 	dialLimit   = 3 * time.Second
+	sayAgain    = time.Minute
 	lastWord    = time.Second // the parent may take so long to say why it closed
 	maxMessage  = 16 << 20    // a whole configuration
 )
@@ -75,7 +76,7 @@ func Run(ctx context.Context, o Options) {
 		return
 	}
 	wait := backoff{most: max(o.MostRedial, firstRedial)}
-	lost := false
+	var said time.Time // that there is no parent
 	// Children begin at different parents, so that these share the load.
 	for i := rand.IntN(len(o.Addresses)); ctx.Err() == nil; i++ {
 		address := o.Addresses[i%len(o.Addresses)]
@@ -84,14 +85,14 @@ func Run(ctx context.Context, o Options) {
 		if ctx.Err() != nil {
 			return
 		}
-		level := slog.LevelWarn
-		switch {
-		case time.Since(began) > settled:
+		level := slog.LevelDebug // unless it has not been said lately
+		if time.Since(began) > settled {
 			wait.tries = 0
-		case lost:
-			level = slog.LevelDebug // it has been said
+			said = time.Time{}
 		}
-		lost = true
+		if time.Since(said) >= sayAgain {
+			level, said = slog.LevelWarn, time.Now()
+		}
 		o.Log.Log(ctx, level, "no parent", "address", address, "after_seconds", time.Since(began).Seconds(), "err", err)
 		select {
 		case <-ctx.Done():

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+
+	"grl/limiter"
 )
 
 // Config is the section [aggregator] of grl.toml.
@@ -30,11 +32,11 @@ func Default() Config {
 // Validate returns all that is wrong with c, each error with its key.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Zone == "" {
-		errs = append(errs, errors.New("aggregator.zone: empty"))
+	if err := limiter.CheckName(c.Zone); err != nil {
+		errs = append(errs, fmt.Errorf("aggregator.zone: %w", err))
 	}
-	if c.Region == "" {
-		errs = append(errs, errors.New("aggregator.region: empty"))
+	if err := limiter.CheckName(c.Region); err != nil {
+		errs = append(errs, fmt.Errorf("aggregator.region: %w", err))
 	}
 	if len(c.Controllers) == 0 {
 		errs = append(errs, errors.New("aggregator.controllers: empty; an aggregator needs at least one"))

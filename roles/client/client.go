@@ -163,6 +163,7 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
+	c.state.answered = true
 	switch {
 	case m.GetConfiguration() != nil:
 		revision := m.GetConfiguration().GetRevision()
@@ -170,6 +171,9 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 		switch {
 		case installed:
 			c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision, "services", len(c.state.config.Services))
+			if name := c.opts.Config.Service; name != "" && !c.state.has(name) {
+				c.opts.Log.WarnContext(ctx, "nothing limits this service: no limits file has its name", "service", name)
+			}
 			c.state.apply(now)
 		case err != nil && wire.NeedsWhole(err):
 			return err // a new stream begins with a whole one
@@ -187,6 +191,11 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 
 // report sends a report at each T, and every ten seconds who sent.
 func (c *Client) report(ctx context.Context, send func(*grlv1.JoinRequest) error) error {
+	defer func() {
+		c.mu.Lock()
+		c.state.answered = false
+		c.mu.Unlock()
+	}()
 	detail := time.NewTicker(detailEvery)
 	defer detail.Stop()
 	for {

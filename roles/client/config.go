@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"grl/limiter"
 )
 
 // Config is the section [client] of grl.toml.
@@ -65,11 +67,14 @@ func (c Config) Validate() error {
 	if c.Upstream != "" && c.Service == "" {
 		errs = append(errs, errors.New("client.service: empty; an inbound proxy (client.upstream is set) needs the name of the service behind it"))
 	}
-	if c.Zone == "" {
-		errs = append(errs, errors.New("client.zone: empty"))
+	if err := limiter.CheckName(c.Service); c.Service != "" && err != nil {
+		errs = append(errs, fmt.Errorf("client.service: %w", err))
 	}
-	if c.Region == "" {
-		errs = append(errs, errors.New("client.region: empty"))
+	if err := limiter.CheckName(c.Zone); err != nil {
+		errs = append(errs, fmt.Errorf("client.zone: %w", err))
+	}
+	if err := limiter.CheckName(c.Region); err != nil {
+		errs = append(errs, fmt.Errorf("client.region: %w", err))
 	}
 	for i, a := range c.Aggregators {
 		if err := validateURL(a); err != nil {
@@ -90,7 +95,7 @@ func (c Config) Validate() error {
 func validateURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is no URL like http://127.0.0.1:7071", s)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("%q is no URL like http://127.0.0.1:7071", s)

@@ -16,7 +16,7 @@ import (
 // A service that embeds grl: the middleware decides, the client beside it keeps
 // the limiter fed.
 func Example() {
-	config := client.Default() // zone, region and aggregators of this machine
+	config := client.Default() // zone and region "local", an aggregator on this machine
 	config.Service = "payments"
 	config.Aggregators = []string{"http://127.0.0.1:7071"}
 

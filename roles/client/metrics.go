@@ -59,6 +59,8 @@ var (
 		"Requests that no bucket limited, by reason.", []string{"service", "reason"}, nil)
 	ageDesc = prometheus.NewDesc("grl_client_directive_age_seconds",
 		"Time since the last directive of a decider.", []string{"decider"}, nil)
+	answeredDesc = prometheus.NewDesc("grl_client_aggregator_answers",
+		"1 while an aggregator has the client's stream and answers on it.", nil, nil)
 	revisionDesc = prometheus.NewDesc("grl_client_config_revision",
 		"Revision of the configuration held.", nil, nil)
 )
@@ -70,6 +72,7 @@ func (m collector) Describe(out chan<- *prometheus.Desc) {
 	out <- unlimitedDesc
 	out <- ageDesc
 	out <- revisionDesc
+	out <- answeredDesc
 }
 
 func (m collector) Collect(out chan<- prometheus.Metric) {
@@ -92,5 +95,10 @@ func (m collector) Collect(out chan<- prometheus.Metric) {
 	for name, d := range s.deciders {
 		out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(d.heard).Seconds(), name)
 	}
+	answered := 0.0
+	if s.answered {
+		answered = 1
+	}
+	out <- prometheus.MustNewConstMetric(answeredDesc, prometheus.GaugeValue, answered)
 	out <- prometheus.MustNewConstMetric(revisionDesc, prometheus.GaugeValue, float64(s.config.Revision))
 }

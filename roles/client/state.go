@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"grl/limiter"
@@ -30,6 +31,7 @@ type state struct {
 	totals   totals
 
 	// Of the stream.
+	answered  bool // by the aggregator
 	numbers   wire.Numbers
 	names     []limiter.CellID // number → cell the aggregator named
 	sequence  uint64
@@ -142,7 +144,7 @@ func (s *state) install(m *grlv1.Configuration) (bool, error) {
 		err = s.limiter.Install(*c)
 	}
 	if err != nil {
-		s.refused = refusal{m.GetRevision(), err.Error()}
+		s.refused = refusal{m.GetRevision(), wire.Reason(err.Error())}
 		return false, err
 	}
 	s.config, s.buckets, s.refused = c, c.ByName(), refusal{}
@@ -182,6 +184,11 @@ func (s *state) drop(dead func(limiter.CellID, *cell) bool) {
 	if len(gone) > 0 {
 		s.confirmed.Forget(func(id limiter.CellID) bool { return gone[id] })
 	}
+}
+
+// has reports whether the configuration has a service.
+func (s *state) has(service string) bool {
+	return slices.ContainsFunc(s.config.Services, func(c limiter.Service) bool { return c.Name == service })
 }
 
 // known reports whether the configuration has the cell.

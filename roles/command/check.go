@@ -89,6 +89,9 @@ func check(paths []string, config string, configCheck func(string) error) (check
 			return r, fmt.Errorf("check limits: %w", err)
 		}
 		r.add(err)
+		if err == nil && len(more) == 0 {
+			r.add(limitsfile.Errors{{File: path, Problem: "no limits files, *.yaml or *.yml, in this directory"}})
+		}
 		sources = append(sources, more...)
 	}
 	sources = distinct(sources)

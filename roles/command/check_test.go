@@ -82,7 +82,7 @@ bad.yaml:3:54: buckets[0].share: not supported yet
 		{"file beside its directory", map[string]string{"limits/a.yaml": good}, []string{"limits", "limits/a.yaml"}, "ok: 1 file, 1 service, 1 bucket\n", "", 0},
 		{"with a configuration", map[string]string{"a.yaml": good, "grl.toml": ""}, []string{"a.yaml", "--config", "grl.toml"}, "ok: 2 files, 1 service, 1 bucket\n", "", 0},
 		{"configuration alone", map[string]string{"grl.toml": ""}, []string{"--config=grl.toml"}, "ok: 1 file, 0 services, 0 buckets\n", "", 0},
-		{"empty directory", map[string]string{"limits/README.md": ""}, []string{"limits"}, "ok: 0 files, 0 services, 0 buckets\n", "", 0},
+		{"empty directory", map[string]string{"limits/README.md": ""}, []string{"limits"}, "", "limits: no limits files, *.yaml or *.yml, in this directory\n1 error\n", 3},
 		{"bad file", map[string]string{"bad.yaml": bad, "good.yaml": good}, []string{"."}, "", badText + "2 errors\n", 3},
 		{
 			"bad configuration too",

@@ -70,7 +70,7 @@ func (c *Controller) installStored(ctx context.Context, revision uint64) error {
 func (c *Controller) loadLimits(ctx context.Context) error {
 	sources, err := limitsfile.ReadDir(c.opts.Config.Limits)
 	if err != nil {
-		return err
+		return fmt.Errorf("controller.limits: %w", err)
 	}
 	last, base, err := c.opts.Store.LastSource(ctx, limitsSource)
 	if err != nil {
@@ -79,6 +79,9 @@ func (c *Controller) loadLimits(ctx context.Context) error {
 	hash := hashSources(sources)
 	if hash == last {
 		return nil
+	}
+	if len(sources) == 0 && c.limited() {
+		return fmt.Errorf("limits directory %q has no limits files any more: to remove all limits, leave a file with a service and no buckets", c.opts.Config.Limits)
 	}
 	services, err := limitsfile.Load(sources)
 	if err != nil {
@@ -109,6 +112,14 @@ func (c *Controller) loadLimits(ctx context.Context) error {
 		c.install(ctx, revision.Number, services)
 	}
 	return nil
+}
+
+// limited reports whether the active configuration has a service: an empty
+// directory in its place is more likely a mount that went away than a wish.
+func (c *Controller) limited() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.node.config.Services) > 0
 }
 
 // validate checks what a receiver will check, so that nothing is saved that

@@ -40,7 +40,7 @@ func NewInbound(service, upstream string, o Options) (*Proxy, error) {
 func parseUpstream(s string) (target *url.URL, priorKnowledge bool, err error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, false, fmt.Errorf("read upstream: %w", err)
+		return nil, false, fmt.Errorf("read upstream: %q is not of the form http://host:port", s)
 	}
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host}
 	if u.Host == "" || bare.String() != s && bare.String()+"/" != s {
