@@ -1,11 +1,14 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -26,13 +29,32 @@ func validateClient(c Config) error {
 	errs := []error{c.Client.Validate()}
 	if c.Client.Upstream != "" {
 		_, err := newInbound(c, new(limiter.Limiter), parts{})
-		errs = append(errs, err)
+		errs = append(errs, err, refuseLoop(c))
 	}
 	if c.Client.Caller != "" {
 		_, err := newOutbound(c, new(limiter.Limiter), parts{})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// refuseLoop returns an error if the upstream is this client itself: its first
+// request would go round until no descriptor is left.
+func refuseLoop(c Config) error {
+	u, err := url.Parse(c.Client.Upstream)
+	if err != nil {
+		return nil // newInbound says so
+	}
+	port := cmp.Or(u.Port(), "80")
+	if u.Port() == "" && u.Scheme == "https" {
+		port = "443"
+	}
+	for _, l := range clientListeners(c) {
+		if leadsTo(net.JoinHostPort(u.Hostname(), port), l.address) {
+			return fmt.Errorf("client.upstream: %s leads back to %s, which is this client", c.Client.Upstream, l.key)
+		}
+	}
+	return nil
 }
 
 func validateAggregator(c Config) error { return c.Aggregator.Validate() }
@@ -85,6 +107,9 @@ func buildClient(_ context.Context, c Config, p parts) (*node, error) {
 		}
 		n.handlers["client.outbound_listen"] = outbound
 		countUpstreamErrors(p.registry, "outbound", outbound)
+	}
+	if len(n.handlers) == 0 {
+		p.log.Warn("no proxy runs: set client.upstream for an inbound one, client.caller for an outbound one")
 	}
 	return n, nil
 }

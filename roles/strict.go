@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +19,35 @@ func checkStrict(file string, text []byte) error {
 	// Twice, since one way reports where a number stands that should be a
 	// duration, the other where a duration is misspelt.
 	for _, duration := range []reflect.Type{reflect.TypeFor[string](), reflect.TypeFor[durationText]()} {
-		into := reflect.New(strictType(reflect.TypeFor[Config](), duration)).Interface()
-		if err := decodeStrict(file, text, into); err != nil {
+		if err := decodeAll(file, text, strictType(reflect.TypeFor[Config](), duration)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxWrongValues bounds the errors of one file.
+const maxWrongValues = 100
+
+// decodeAll returns all that is wrong. The decoder stops at the first value of
+// a wrong kind, so its line is blanked and the text read again.
+func decodeAll(file string, text []byte, into reflect.Type) error {
+	lines := bytes.Split(bytes.Clone(text), []byte("\n"))
+	var errs []error
+	for len(errs) < maxWrongValues {
+		err := decodeStrict(file, bytes.Join(lines, []byte("\n")), reflect.New(into).Interface())
+		var wrong *toml.DecodeError
+		if !errors.As(err, &wrong) {
+			return errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, wrongValue(file, wrong))
+		line, _ := wrong.Position()
+		if line < 1 || line > len(lines) || !bytes.ContainsRune(lines[line-1], '=') {
+			break // not one value in one line: what follows from it is not known
+		}
+		lines[line-1] = nil
+	}
+	return errors.Join(errs...)
 }
 
 func decodeStrict(file string, text []byte, into any) error {
@@ -38,7 +62,7 @@ func decodeStrict(file string, text []byte, into any) error {
 		}
 		return errors.Join(errs...)
 	case errors.As(err, &wrong):
-		return wrongValue(file, wrong)
+		return wrong
 	case err != nil:
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -62,6 +86,9 @@ func wrongValue(file string, e *toml.DecodeError) error {
 		if k.Name == name {
 			return fmt.Errorf("%s:%d: %s: not a %s like %s", file, line, name, k.Kind(), example(k))
 		}
+	}
+	if sections, _ := names(); slices.Contains(sections, name) {
+		return fmt.Errorf("%s:%d: %s: not a section like [%s]", file, line, name, name)
 	}
 	return fmt.Errorf("%s:%d: %s", file, line, strings.TrimPrefix(e.Error(), "toml: "))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"connectrpc.com/connect"
@@ -47,7 +49,11 @@ func (c *Controller) Join(ctx context.Context, s *joinStream) error {
 	c.opts.Log.InfoContext(ctx, "aggregator joined", "node", hello.GetNode(), "zone", hello.GetZone())
 	err = c.serve(ctx, child, s)
 	c.leave(child)
-	c.opts.Log.WarnContext(ctx, "aggregator left", "node", hello.GetNode(), "zone", hello.GetZone(), "err", err)
+	level := slog.LevelWarn
+	if errors.Is(err, io.EOF) {
+		level, err = slog.LevelInfo, nil // it closed the stream itself
+	}
+	c.opts.Log.Log(ctx, level, "aggregator left", "node", hello.GetNode(), "zone", hello.GetZone(), "err", err)
 	return err
 }
 

@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 
 	"grl/limiter"
 	"grl/limiter/httplimit"
@@ -43,7 +45,8 @@ func parseUpstream(s string) (target *url.URL, priorKnowledge bool, err error) {
 		return nil, false, fmt.Errorf("read upstream: %q is not of the form http://host:port", s)
 	}
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host}
-	if u.Host == "" || bare.String() != s && bare.String()+"/" != s {
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	if u.Hostname() == "" || err != nil || port == 0 || bare.String() != s && bare.String()+"/" != s {
 		return nil, false, fmt.Errorf("read upstream: %q is not of the form http://host:port", s)
 	}
 	switch u.Scheme {

@@ -45,6 +45,7 @@ type Proxy struct {
 	decide func(r *http.Request) (httplimit.Drop, bool)
 
 	upstreamErrors atomic.Uint64
+	silent         atomic.Bool // upstream gave no answer to the last request
 }
 
 func newProxy(o Options, priorKnowledge bool, rewrite func(*httputil.ProxyRequest)) *Proxy {
@@ -60,7 +61,7 @@ func newProxy(o Options, priorKnowledge bool, rewrite func(*httputil.ProxyReques
 		// unknown length, which is every stream, and -1 would cost a timer and
 		// a system call on every other response.
 		BufferPool:     new(buffers),
-		ModifyResponse: keepTrailers,
+		ModifyResponse: p.answered,
 		ErrorHandler:   p.fail,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
@@ -103,13 +104,24 @@ func unforwardable(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// answered takes in that upstream answered.
+func (p *Proxy) answered(res *http.Response) error {
+	if p.silent.Load() && p.silent.Swap(false) {
+		p.log.InfoContext(res.Request.Context(), "upstream answers again", "host", res.Request.URL.Host)
+	}
+	keepTrailers(res)
+	return nil
+}
+
 // fail answers a request that upstream did not. A gRPC client reads the 502 as
 // UNAVAILABLE.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		p.upstreamErrors.Add(1)
+		if !p.silent.Swap(true) { // further ones are only counted
+			p.log.WarnContext(r.Context(), "upstream gives no answer", "host", r.URL.Host, "err", err)
+		}
 	}
-	p.log.DebugContext(r.Context(), "forward request", "host", r.URL.Host, "err", err)
 	detail := "upstream gave no answer"
 	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		detail = "upstream's certificate is not trusted"

@@ -53,12 +53,11 @@ func (b *trailerBody) Read(p []byte) (int, error) {
 
 // keepTrailers makes room for the trailers of an answer that came by HTTP/2
 // with a length: HTTP/1.1 has them only after a body of unknown length.
-func keepTrailers(res *http.Response) error {
+func keepTrailers(res *http.Response) {
 	if len(res.Trailer) > 0 && res.ContentLength >= 0 {
 		res.Header.Del("Content-Length")
 		res.ContentLength = -1
 	}
-	return nil
 }
 
 var forwardingHeaders = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
