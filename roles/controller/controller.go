@@ -53,7 +53,7 @@ type Controller struct {
 	mu      sync.Mutex // guards all below
 	node    *node
 	ended   bool
-	loaded  time.Time // the configuration was installed
+	loaded  time.Time // the active revision was made
 	refused string    // why the limits directory was
 	traffic traffic
 }
@@ -198,14 +198,14 @@ func (c *Controller) wakeChildren() {
 }
 
 // install makes a configuration the active one.
-func (c *Controller) install(ctx context.Context, revision uint64, services []limiter.Service) {
+func (c *Controller) install(ctx context.Context, revision store.Revision, services []limiter.Service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision, Services: services, PublicURL: c.opts.Config.PublicURL})
-	c.loaded = time.Now()
+	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision.Number, Services: services, PublicURL: c.opts.Config.PublicURL})
+	c.loaded = revision.At
 	c.wakeChildren()
 	wake(c.moved)
-	c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision, "services", len(services), "buckets", len(c.node.buckets))
+	c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision.Number, "services", len(services), "buckets", len(c.node.buckets))
 }
 
 // raise makes the epoch higher than one that was heard, so that receivers take

@@ -32,7 +32,7 @@ func (c *Controller) loadFirst(ctx context.Context) error {
 		return err
 	}
 	if head.Number > 0 {
-		if err := c.installStored(ctx, head.Number); err != nil {
+		if err := c.installStored(ctx, head); err != nil {
 			return err
 		}
 	}
@@ -48,18 +48,18 @@ func (c *Controller) loadFirst(ctx context.Context) error {
 }
 
 // installStored makes a revision of the store the active one.
-func (c *Controller) installStored(ctx context.Context, revision uint64) error {
-	documents, err := c.opts.Store.Documents(ctx, revision)
+func (c *Controller) installStored(ctx context.Context, revision store.Revision) error {
+	documents, err := c.opts.Store.Documents(ctx, revision.Number)
 	if err != nil {
 		return err
 	}
 	sources := make([]limitsfile.Source, 0, len(documents))
 	for service, text := range documents {
-		sources = append(sources, limitsfile.Source{Name: fmt.Sprintf("r%d/%s", revision, service), Data: text})
+		sources = append(sources, limitsfile.Source{Name: fmt.Sprintf("r%d/%s", revision.Number, service), Data: text})
 	}
 	services, err := limitsfile.Load(sources)
 	if err != nil {
-		return fmt.Errorf("read stored configuration r%d: %w", revision, err)
+		return fmt.Errorf("read stored configuration r%d: %w", revision.Number, err)
 	}
 	c.install(ctx, revision, services)
 	return nil
@@ -109,7 +109,7 @@ func (c *Controller) loadLimits(ctx context.Context) error {
 	active := c.node.config.Revision
 	c.mu.Unlock()
 	if revision.Number != active {
-		c.install(ctx, revision.Number, services)
+		c.install(ctx, revision, services)
 	}
 	return nil
 }
