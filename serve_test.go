@@ -146,9 +146,14 @@ func checkGRPC(t *testing.T, base string) {
 	t.Helper()
 	httpClient := uplink.HTTPClient()
 	defer httpClient.CloseIdleConnections()
-	health, err := grpchealth.NewClient(httpClient, base, connect.WithGRPC()).Check(t.Context(), &grpchealth.CheckRequest{})
+	checker := grpchealth.NewClient(httpClient, base, connect.WithGRPC(), connect.WithSendGzip())
+	health, err := checker.Check(t.Context(), &grpchealth.CheckRequest{})
 	if err != nil || health.Status != grpchealth.StatusServing {
 		t.Errorf("gRPC health at %s: %v, %v, want serving", base, health, err)
+	}
+	// Small as it comes, but not as it is unpacked.
+	if _, err := checker.Check(t.Context(), &grpchealth.CheckRequest{Service: strings.Repeat("a", 1<<20)}); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("gRPC health of a service with a name of 1 MiB at %s: %v, want resource exhausted", base, err)
 	}
 	stream := grpcreflect.NewClient(httpClient, base, connect.WithGRPC()).NewStream(t.Context())
 	services, err := stream.ListServices()

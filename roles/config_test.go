@@ -298,3 +298,29 @@ func FuzzStrictFile(f *testing.F) {
 		}
 	})
 }
+
+func TestLeadsTo(t *testing.T) {
+	for _, tt := range []struct {
+		address, listen string
+		want            bool
+	}{
+		{"127.0.0.1:9090", "127.0.0.1:9090", true},
+		{"localhost:9090", "127.0.0.1:9090", true},
+		{"127.0.0.1:9090", "localhost:9090", true},
+		{"127.0.0.1:9090", "0.0.0.0:9090", true},
+		{"127.0.0.1:9090", ":9090", true},
+		{"[::1]:9090", "[::]:9090", true},
+		{"[::1]:9090", "[::1]:9090", true},
+		{"0.0.0.0:9090", "127.0.0.1:9090", true},
+		{"app:9090", "app:9090", true},
+		{"127.0.0.1:9091", "127.0.0.1:9090", false},
+		{"127.0.0.2:9090", "127.0.0.1:9090", false}, // two sockets
+		{"app:9090", "0.0.0.0:9090", false},         // not known without asking
+		{"10.0.0.1:9090", "127.0.0.1:9090", false},
+		{"127.0.0.1:0", "127.0.0.1:0", false}, // any free one
+	} {
+		if got := leadsTo(tt.address, tt.listen); got != tt.want {
+			t.Errorf("leadsTo(%s, %s) = %v, want %v", tt.address, tt.listen, got, tt.want)
+		}
+	}
+}

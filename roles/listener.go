@@ -64,3 +64,28 @@ func reachable(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	return host != "localhost" && !net.ParseIP(host).IsLoopback()
 }
+
+// leadsTo reports whether who dials address, host:port, reaches a listener at
+// listen on this machine.
+func leadsTo(address, listen string) bool {
+	dialled, port, _ := net.SplitHostPort(address)
+	bound, boundPort, _ := net.SplitHostPort(listen)
+	if port != boundPort || port == "0" {
+		return false
+	}
+	to := localIP(dialled)
+	if bound == "" || net.ParseIP(bound).IsUnspecified() {
+		return to.IsLoopback()
+	}
+	return dialled == bound || to != nil && to.Equal(localIP(bound))
+}
+
+// localIP returns the address behind a host; localhost, and any address when it
+// is dialled, are 127.0.0.1. nil: not known without asking.
+func localIP(host string) net.IP {
+	ip := net.ParseIP(host)
+	if host == "localhost" || host == "" || ip.IsUnspecified() {
+		return net.IPv4(127, 0, 0, 1)
+	}
+	return ip
+}

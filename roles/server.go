@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,10 @@ const (
 	// An aggregator holds one connection a host, a controller one a zone, each
 	// with a stream; more on one connection is a mistake or an attack.
 	controlStreams = 100
+
+	// Health and reflection take a name; without a bound a compressed message of
+	// a few megabytes would fill the memory.
+	maxAsked = 64 << 10
 )
 
 // A server is an open listener with what it serves.
@@ -96,10 +101,11 @@ func (p *process) controlHandler(node *running, handler http.Handler, registry *
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	mux.Handle(grpchealth.NewHandler(checker{p, node}))
+	bound := connect.WithReadMaxBytes(maxAsked)
+	mux.Handle(grpchealth.NewHandler(checker{p, node}, bound))
 	reflector := grpcreflect.NewStaticReflector(append([]string{grpchealth.HealthV1ServiceName}, node.services...)...)
-	mux.Handle(grpcreflect.NewHandlerV1(reflector))
-	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
+	mux.Handle(grpcreflect.NewHandlerV1(reflector, bound))
+	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, bound))
 	if handler != nil {
 		mux.Handle("/", handler)
 	}

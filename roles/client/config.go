@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"grl/limiter"
@@ -76,6 +77,11 @@ func (c Config) Validate() error {
 	if err := limiter.CheckName(c.Region); err != nil {
 		errs = append(errs, fmt.Errorf("client.region: %w", err))
 	}
+	for i, h := range c.IdentityHeaders {
+		if !headerName(h) {
+			errs = append(errs, fmt.Errorf("client.identity_headers[%d]: %q is no name of a header", i, h))
+		}
+	}
 	for i, a := range c.Aggregators {
 		if err := validateURL(a); err != nil {
 			errs = append(errs, fmt.Errorf("client.aggregators[%d]: %w", i, err))
@@ -90,6 +96,19 @@ func (c Config) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// headerName reports whether s is a token of RFC 9110.
+func headerName(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("!#$%&'*+.^_`|~-", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
 }
 
 func validateURL(s string) error {

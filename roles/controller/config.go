@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+
+	"grl/limiter"
 )
 
 // Config is the section [controller] of grl.toml.
@@ -35,8 +37,8 @@ func Default() Config {
 // Validate returns all that is wrong with c, each error with its key.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Region == "" {
-		errs = append(errs, errors.New("controller.region: empty"))
+	if err := limiter.CheckName(c.Region); err != nil {
+		errs = append(errs, fmt.Errorf("controller.region: %w", err))
 	}
 	if c.DB == "" {
 		errs = append(errs, errors.New("controller.db: empty; it names the directory of the store"))
