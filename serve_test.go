@@ -165,6 +165,28 @@ func checkGRPC(t *testing.T, base string) {
 	}
 }
 
+// A site that lets its name point to 127.0.0.1 must not read the API.
+func TestAPIRefusesForeignHosts(t *testing.T) {
+	p := serve(t, t.TempDir(), "--role", "controller", "--controller.listen", "127.0.0.1:0")
+	for host, want := range map[string]int{"": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
+		url := "http://" + p.address("controller.listen") + grlv1connect.ViewServiceListBucketsProcedure
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Host = host
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("host %q: %d, want %d", host, res.StatusCode, want)
+		}
+	}
+}
+
 func TestClientIsReadyWithoutControlPlane(t *testing.T) {
 	p := serve(t, t.TempDir(), "--role", "client", "--client.admin", "127.0.0.1:0", "--client.aggregators", "http://"+freeAddress(t))
 	if status, body := get(t, "http://"+p.address("client.admin")+"/readyz"); status != http.StatusOK {

@@ -25,10 +25,7 @@ func secure(o Options, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	}))
-	hosts := make([]string, len(o.Hosts))
-	for i, h := range o.Hosts {
-		hosts[i] = hostname(h)
-	}
+	checked := CheckHost(o, safe)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", contentSecurityPolicy)
@@ -38,12 +35,25 @@ func secure(o Options, next http.Handler) http.Handler {
 		if r.TLS != nil {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
+		checked.ServeHTTP(w, r)
+	})
+}
+
+// CheckHost lets only requests to hosts that o allows through to next, for what
+// the dashboard's port serves besides it: a site that lets its name point to
+// 127.0.0.1 would else read it. Of o only Hosts and AnyHost matter.
+func CheckHost(o Options, next http.Handler) http.Handler {
+	hosts := make([]string, len(o.Hosts))
+	for i, h := range o.Hosts {
+		hosts[i] = hostname(h)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.AnyHost && !allowedHost(hostname(r.Host), hosts) {
 			http.Error(w, "This controller does not answer under this host name. "+
 				"Use localhost, or set public_url in [controller].", http.StatusMisdirectedRequest)
 			return
 		}
-		safe.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 

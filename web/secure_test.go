@@ -100,6 +100,18 @@ func TestHostAllowList(t *testing.T) {
 	}
 }
 
+func TestCheckHost(t *testing.T) {
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	h := CheckHost(Options{Hosts: []string{"grl.example.com"}}, next)
+	for host, want := range map[string]int{
+		"127.0.0.1:7070": http.StatusOK, "grl.example.com": http.StatusOK, "evil.example:7070": http.StatusMisdirectedRequest,
+	} {
+		if code, _ := statusFor(h, host); code != want {
+			t.Errorf("Host %q: status %d, want %d", host, code, want)
+		}
+	}
+}
+
 func statusFor(h http.Handler, host string) (code int, body string) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Host = host

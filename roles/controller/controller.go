@@ -107,18 +107,20 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 func (c *Controller) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(grlv1connect.NewTreeServiceHandler(c, connect.WithReadMaxBytes(wire.MaxDown)))
-	mux.Handle(grlv1connect.NewViewServiceHandler(view{c}, connect.WithReadMaxBytes(wire.MaxReport)))
 	var hosts []string
 	if u, err := url.Parse(c.opts.Config.PublicURL); err == nil && u.Hostname() != "" {
 		hosts = append(hosts, u.Hostname())
 	}
-	mux.Handle("/", web.New(web.Options{
+	dashboard := web.Options{
 		Backend: view{c},
 		Log:     c.opts.Log,
 		Version: c.opts.Version,
 		Hosts:   hosts,
 		AnyHost: c.opts.AnyHost,
-	}))
+	}
+	path, api := grlv1connect.NewViewServiceHandler(view{c}, connect.WithReadMaxBytes(wire.MaxReport))
+	mux.Handle(path, web.CheckHost(dashboard, api))
+	mux.Handle("/", web.New(dashboard))
 	return mux
 }
 

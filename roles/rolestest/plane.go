@@ -66,6 +66,7 @@ func (p *Plane) Controller() {
 		Version:  "test",
 		Registry: prometheus.NewRegistry(),
 		Store:    st,
+		AnyHost:  true, // the network has names of its own
 	})
 	if err != nil {
 		p.t.Fatal(err)
