@@ -26,9 +26,9 @@ func newTransports(config *tls.Config, priorKnowledge bool) *transports {
 	secure.SetHTTP1(true)
 	secure.SetHTTP2(true)
 	t := &transports{
-		http1:          newTransport(&http1),
-		h2c:            newTransport(&h2c),
-		secure:         newTransport(&secure),
+		http1:          newTransport(&http1, idleHTTP1),
+		h2c:            newTransport(&h2c, idleHTTP2),
+		secure:         newTransport(&secure, idleTLS),
 		priorKnowledge: priorKnowledge,
 	}
 	if config != nil {
@@ -37,18 +37,31 @@ func newTransports(config *tls.Config, priorKnowledge bool) *transports {
 	return t
 }
 
+// How long a connection to an upstream is kept without a request. In HTTP/1.1 a
+// server closes an idle one without a word, and a request with a body that is
+// on its way then is lost and may not be sent again: it would fail because of
+// grl, whose client had a connection of its own. So grl lets go first: servers
+// keep them for 2 s (gunicorn), 5 s (Node, Apache, uvicorn) or longer. A new
+// one costs little on one machine; over TLS more, so it is kept for as long as
+// nearly all allow. HTTP/2 says goodbye.
+const (
+	idleHTTP1 = time.Second
+	idleTLS   = 4 * time.Second
+	idleHTTP2 = 90 * time.Second
+)
+
 // newTransport returns a transport that adds nothing to a request and keeps as
 // many connections as a busy workload needs: net/http keeps two to a host.
 // There is no time limit on an answer; the client's is passed on by
 // cancellation.
-func newTransport(protocols *http.Protocols) *http.Transport {
+func newTransport(protocols *http.Protocols, idle time.Duration) *http.Transport {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
 		Proxy:                 nil, // a sidecar that obeys HTTP_PROXY would send its workload's traffic away
 		DialContext:           dialer.DialContext,
 		TLSHandshakeTimeout:   5 * time.Second,
 		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
+		IdleConnTimeout:       idle,
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true,
 		Protocols:             protocols,
