@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"grl/limiter/law"
+	"grl/proto/downlink"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/uplink"
 	"grl/proto/wire"
@@ -20,7 +21,7 @@ var (
 )
 
 // Join serves the stream of one client.
-func (a *Aggregator) Join(ctx context.Context, s *connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]) error {
+func (a *Aggregator) Join(ctx context.Context, s *downlink.Stream) error {
 	first, err := s.Receive()
 	if err != nil {
 		return err
@@ -75,20 +76,8 @@ func (a *Aggregator) checkHello(m *grlv1.Hello) error {
 }
 
 // serveHost passes messages both ways until the stream fails or Run ends.
-func (a *Aggregator) serveHost(ctx context.Context, h *host, s *connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]) error {
-	received := make(chan error, 1)
-	go func() {
-		for {
-			m, err := s.Receive()
-			if err == nil {
-				err = a.takeFromHost(ctx, h, m)
-			}
-			if err != nil {
-				received <- err
-				return
-			}
-		}
-	}()
+func (a *Aggregator) serveHost(ctx context.Context, h *host, s *downlink.Stream) error {
+	received := downlink.Receive(s, a.opts.Log, func(m *grlv1.JoinRequest) error { return a.takeFromHost(ctx, h, m) })
 	wake(h.wake) // what there is already
 	for {
 		select {

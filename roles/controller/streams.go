@@ -12,6 +12,7 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/law"
+	"grl/proto/downlink"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/wire"
 )
@@ -21,13 +22,11 @@ var (
 	errReplaced = errors.New("the aggregator has a later stream")
 )
 
-type joinStream = connect.BidiStream[grlv1.JoinRequest, grlv1.JoinResponse]
-
 // rpcError returns err as a peer may see it.
 func rpcError(code connect.Code, err error) error { return connect.NewError(code, err) }
 
 // Join serves the stream of one aggregator.
-func (c *Controller) Join(ctx context.Context, s *joinStream) error {
+func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	first, err := s.Receive()
 	if err != nil {
 		return err
@@ -92,20 +91,8 @@ func (c *Controller) leave(child *child) {
 }
 
 // serve passes messages both ways until the stream fails or Run ends.
-func (c *Controller) serve(ctx context.Context, child *child, s *joinStream) error {
-	received := make(chan error, 1)
-	go func() {
-		for {
-			m, err := s.Receive()
-			if err == nil {
-				err = c.take(ctx, child, m)
-			}
-			if err != nil {
-				received <- err
-				return
-			}
-		}
-	}()
+func (c *Controller) serve(ctx context.Context, child *child, s *downlink.Stream) error {
+	received := downlink.Receive(s, c.opts.Log, func(m *grlv1.JoinRequest) error { return c.take(ctx, child, m) })
 	wake(child.wake) // what there is already
 	for {
 		select {
