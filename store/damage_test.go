@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -50,6 +51,29 @@ func TestDamageNeverServesGarbage(t *testing.T) {
 			}()
 			checkDamaged(t, dir, from == live)
 		})
+	}
+}
+
+// A flipped top bit makes the version of a file negative.
+func TestNegativeVersionIsDamage(t *testing.T) {
+	for _, name := range []string{"grl.db", "history.db"} {
+		dir := t.TempDir()
+		closeStore(t, openStore(t, dir))
+		db, err := sql.Open("sqlite", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("PRAGMA user_version = -5"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s := openStore(t, dir)
+		if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "set aside") {
+			t.Errorf("%s: warnings %q, want one that it is set aside", name, w)
+		}
+		closeStore(t, s)
 	}
 }
 

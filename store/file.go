@@ -179,8 +179,10 @@ func (f *file) update(ctx context.Context, fn func(*sql.Tx) error, committed fun
 	if err != nil {
 		return f.fail(ctx, err)
 	}
+	// After a commit this does nothing; before conn.Close it must be done, which
+	// waits for the transaction, even if fn panics.
+	defer func() { _ = tx.Rollback() }()
 	if err := fn(tx); err != nil {
-		_ = tx.Rollback() // err is what happened; SQLite may have rolled back by itself
 		return f.fail(ctx, err)
 	}
 	if err := tx.Commit(); err != nil {

@@ -103,6 +103,9 @@ func (sc *schema) migrate(ctx context.Context, f *file) error {
 	if err := sc.checkVersion(version); err != nil {
 		return err
 	}
+	if version < 0 {
+		return fmt.Errorf("%w: version %d", errDamaged, version)
+	}
 	if version == 0 {
 		if err := refuseTables(ctx, f); err != nil {
 			return err
