@@ -30,6 +30,9 @@ export class Server {
       s.#url = `http://127.0.0.1:${port}`;
     }
     await s.up();
+    // A real controller warms up, with a notice that then goes and moves all
+    // that is below it.
+    while (!s.generated && !(await fetch(s.#url + "/readyz")).ok) await sleep(50);
     return s;
   }
 
