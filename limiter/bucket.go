@@ -1,6 +1,9 @@
 package limiter
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Behavior says what happens to the requests that a bucket selects. The zero
 // value is Allow, so a bucket without one drops nothing.
@@ -55,6 +58,22 @@ func (e Enforce) String() string {
 		return "outbound"
 	}
 	return "inbound"
+}
+
+// Share says how cells that share one limit divide it. The zero value is
+// Proportional.
+type Share uint8
+
+const (
+	Proportional Share = iota // the same drop ratio for all
+	MaxMin                    // none gets more while another wants it, by weight
+)
+
+func (s Share) String() string {
+	if s == MaxMin {
+		return "max-min"
+	}
+	return "proportional"
 }
 
 // Names that stand for callers and procedures which have none of their own.
@@ -117,6 +136,34 @@ type Bucket struct {
 	// was verified.
 	Verified bool
 	Cost     Cost
+	// Share is how callers divide the limit. MaxMin gives each caller a cell of
+	// its own; it excludes PerCaller and Block.
+	Share Share
+	// Weights has the weights of callers under MaxMin; others weigh 1.
+	Weights map[string]float64
+	// Tiers are classes of requests, from the one that is kept longest to the
+	// one that is shed first; nil: none. Each has a cell of its own.
+	Tiers []Tier
+	// ShedRetriesFirst gives retries cells of their own, shed before those of
+	// first attempts.
+	ShedRetriesFirst bool
+	// Coherent draws once for each trace instead of for each request, so that
+	// all hops of a journey that drop the same share drop the same journeys.
+	Coherent bool
+	// HoldOnSilence keeps the last ratio for as long as nothing is heard.
+	HoldOnSilence bool
+}
+
+// Tier is a class of requests within a bucket. A request is in the first tier
+// of the bucket that selects it, and in the last one if none does.
+type Tier struct {
+	Name string
+	// Callers select by caller; nil: none.
+	Callers []Pattern
+	// Header and Values select by a request header; empty: none. All tiers of
+	// a service that name a header name the same one.
+	Header string
+	Values []string
 }
 
 // FullName returns the name by which the bucket goes outside its limits file,
@@ -146,11 +193,72 @@ func (b *Bucket) Instance(zone, region string) string {
 }
 
 // CellID names a cell: a bucket in one instance of its scope and, where the
-// bucket is per caller, one caller.
+// bucket asks for it, one caller and one class of requests.
 type CellID struct {
 	Bucket   string // full name
 	Instance string // region or zone; "" for a global bucket
-	Caller   string // "" unless the bucket is per caller
+	Caller   string // "" unless each caller has a cell
+	Class    string // one of Bucket.Classes; "" if there are none
+}
+
+// Retry is the class of retries in a bucket without tiers.
+const Retry = "retry"
+
+// First is the class of first attempts in a bucket without tiers.
+const First = "first"
+
+// Classes returns the classes of requests that have cells of their own, from
+// the one that is kept longest to the one that is shed first; nil if the bucket
+// has neither tiers nor sheds retries first. Retries of a tier are named
+// "tier/retry", and all of them come after all first attempts.
+func (b *Bucket) Classes() []string {
+	var classes []string
+	for _, t := range b.Tiers {
+		classes = append(classes, t.Name)
+	}
+	if !b.ShedRetriesFirst {
+		return classes
+	}
+	if classes == nil {
+		return []string{First, Retry}
+	}
+	for _, t := range b.Tiers {
+		classes = append(classes, t.Name+"/"+Retry)
+	}
+	return classes
+}
+
+// Rank returns the place of a class among Classes, 0 for the one that is kept
+// longest, and for "".
+func (b *Bucket) Rank(class string) int {
+	return max(0, slices.Index(b.Classes(), class))
+}
+
+// Weight returns what a caller weighs under MaxMin.
+func (b *Bucket) Weight(caller string) float64 {
+	if w, ok := b.Weights[caller]; ok {
+		return w
+	}
+	return 1
+}
+
+// HasCallers reports whether each caller has a cell of its own.
+func (b *Bucket) HasCallers() bool { return b.PerCaller || b.Share == MaxMin }
+
+// HasClasses reports whether each class of requests has a cell of its own.
+func (b *Bucket) HasClasses() bool { return len(b.Tiers) > 0 || b.ShedRetriesFirst }
+
+// Divides reports whether several cells share one limit of the bucket.
+func (b *Bucket) Divides() bool { return b.Share == MaxMin || b.HasClasses() }
+
+// Gate returns what has the limit that a cell shares with others: the cell's
+// name without what divides it.
+func (b *Bucket) Gate(id CellID) CellID {
+	id.Class = ""
+	if b.Share == MaxMin {
+		id.Caller = ""
+	}
+	return id
 }
 
 // Service is the content of one service's limits files.
@@ -193,8 +301,22 @@ func (c *Configuration) ByName() map[string]*Bucket {
 }
 
 // HasCell reports whether a node of zone and region may have a cell of that
-// name: the instance is its own, and there is a caller if and only if the
-// bucket is per caller.
+// name: the instance is its own, and caller and class are what Is asks for.
 func (b *Bucket) HasCell(id CellID, zone, region string) bool {
-	return id.Bucket == b.FullName() && id.Instance == b.Instance(zone, region) && (id.Caller != "") == b.PerCaller
+	return id.Instance == b.Instance(zone, region) && b.Is(id)
+}
+
+// Is reports whether a cell of that name, of whichever instance, may belong to
+// b: there is a caller if and only if each caller has a cell, a class if and
+// only if there are classes, and an instance unless the scope is global.
+func (b *Bucket) Is(id CellID) bool {
+	return id.Bucket == b.FullName() && (id.Instance != "") == (b.Scope != Global) &&
+		(id.Caller != "") == b.HasCallers() && b.hasClass(id.Class)
+}
+
+func (b *Bucket) hasClass(class string) bool {
+	if !b.HasClasses() {
+		return class == ""
+	}
+	return slices.Contains(b.Classes(), class)
 }

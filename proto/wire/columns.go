@@ -42,13 +42,24 @@ const (
 
 func equal(a, b *limiter.Service) bool { return reflect.DeepEqual(a, b) }
 
-// HeardEpoch returns the highest epoch that the sender of a hello has heard, 0
-// if what it says cannot be.
-func HeardEpoch(m *grlv1.Hello) uint64 {
-	if m.GetHighestEpoch() > MaxEpoch {
-		return 0
+// Heard returns what a hello says of the highest epochs heard, by decider.
+func Heard(epochs map[string]uint64) []*grlv1.Heard {
+	out := make([]*grlv1.Heard, 0, len(epochs))
+	for decider, epoch := range epochs {
+		out = append(out, &grlv1.Heard{Decider: decider, Epoch: epoch})
 	}
-	return m.GetHighestEpoch()
+	return out
+}
+
+// HeardEpoch returns the highest epoch of a decider that the sender of a hello
+// has heard, 0 if what it says cannot be.
+func HeardEpoch(m *grlv1.Hello, decider string) uint64 {
+	for _, h := range m.GetHeard() {
+		if h.GetDecider() == decider && h.GetEpoch() <= MaxEpoch {
+			return h.GetEpoch()
+		}
+	}
+	return 0
 }
 
 // CheckHello returns an error if a hello says a name that is longer than any:
@@ -103,7 +114,7 @@ func (n *Numbers) Forget(index int) {
 
 // FromCellID returns the message for a cell's name.
 func FromCellID(id limiter.CellID) *grlv1.CellName {
-	return &grlv1.CellName{Bucket: Text(id.Bucket), Instance: Text(id.Instance), Caller: Text(id.Caller)}
+	return &grlv1.CellName{Bucket: Text(id.Bucket), Instance: Text(id.Instance), Caller: Text(id.Caller), Class: Text(id.Class)}
 }
 
 // Text returns a name as a message can carry it. A caller may call itself
@@ -113,9 +124,9 @@ func Text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // ToCellID returns the name of a cell. It returns an error for one that is too
 // long.
 func ToCellID(m *grlv1.CellName) (limiter.CellID, error) {
-	id := limiter.CellID{Bucket: m.GetBucket(), Instance: m.GetInstance(), Caller: m.GetCaller()}
-	if len(id.Bucket) > 2*maxName+1 || len(id.Instance) > maxName || len(id.Caller) > maxName {
-		return id, fmt.Errorf("cell name of %d bytes, at most %d a part", len(id.Bucket)+len(id.Instance)+len(id.Caller), maxName)
+	id := limiter.CellID{Bucket: m.GetBucket(), Instance: m.GetInstance(), Caller: m.GetCaller(), Class: m.GetClass()}
+	if len(id.Bucket) > 2*maxName+1 || len(id.Instance) > maxName || len(id.Caller) > maxName || len(id.Class) > 2*maxName {
+		return id, fmt.Errorf("cell name of %d bytes, at most %d a part", len(id.Bucket)+len(id.Instance)+len(id.Caller)+len(id.Class), maxName)
 	}
 	return id, nil
 }

@@ -250,7 +250,7 @@ func TestSplitDirective(t *testing.T) {
 
 func TestHeardEpoch(t *testing.T) {
 	for _, tt := range []struct{ says, want uint64 }{{0, 0}, {81, 81}, {MaxEpoch, MaxEpoch}, {MaxEpoch + 1, 0}, {math.MaxUint64, 0}} {
-		if got := HeardEpoch(&grlv1.Hello{HighestEpoch: tt.says}); got != tt.want {
+		if got := HeardEpoch(&grlv1.Hello{Heard: Heard(map[string]uint64{"global": tt.says})}, "global"); got != tt.want {
 			t.Errorf("epoch %d of a hello that says %d, want %d", got, tt.says, tt.want)
 		}
 	}
@@ -328,8 +328,8 @@ func FuzzHello(f *testing.F) {
 		if err == nil && len(counts) > len(m.GetConfirmed().GetNames()) {
 			t.Fatalf("%d cells of %d names", len(counts), len(m.GetConfirmed().GetNames()))
 		}
-		if HeardEpoch(m) > MaxEpoch {
-			t.Fatalf("heard epoch %d", HeardEpoch(m))
+		if HeardEpoch(m, "global") > MaxEpoch {
+			t.Fatalf("heard epoch %d", HeardEpoch(m, "global"))
 		}
 		Filter(&limiter.Configuration{Services: []limiter.Service{{Name: "pay"}}}, m)
 	})

@@ -40,7 +40,7 @@ func (c *Confirmed) Reopen() {
 // Sent takes in a report that goes up.
 func (c *Confirmed) Sent(m *grlv1.Report) {
 	for _, name := range m.GetNames() {
-		c.names = append(c.names, limiter.CellID{Bucket: name.GetBucket(), Instance: name.GetInstance(), Caller: name.GetCaller()})
+		c.names = append(c.names, limiter.CellID{Bucket: name.GetBucket(), Instance: name.GetInstance(), Caller: name.GetCaller(), Class: name.GetClass()})
 	}
 	if len(m.GetCell()) == 0 {
 		return
@@ -128,7 +128,7 @@ func (c *Confirmed) Message(few bool) *grlv1.Report {
 	c.each(func(id limiter.CellID, n law.Counts) { counts[id] = n })
 	m := &grlv1.Report{}
 	for id, n := range counts {
-		bytes -= len(id.Bucket) + len(id.Instance) + len(id.Caller) + columns
+		bytes -= len(id.Bucket) + len(id.Instance) + len(id.Caller) + len(id.Class) + columns
 		if bytes < 0 {
 			break
 		}

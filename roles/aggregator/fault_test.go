@@ -47,7 +47,7 @@ func TestHungAggregatorTakesNothingUnread(t *testing.T) {
 func TestControllerHearsOfEpochThatOnlyHostsRemember(t *testing.T) {
 	a := newAggregator(t)
 	p := newParent()
-	if said := a.node.hello(p, "a", "", 1).GetHighestEpoch(); said != 0 {
+	if said := a.node.hello(p, "a", "", 1).GetHeard()[0].GetEpoch(); said != 0 {
 		t.Fatalf("hello says epoch %d, want 0", said)
 	}
 	directive := func(epoch uint64) error {
@@ -58,11 +58,11 @@ func TestControllerHearsOfEpochThatOnlyHostsRemember(t *testing.T) {
 	if err := directive(1); err != nil {
 		t.Errorf("directive of epoch 1, no host was here: %v", err)
 	}
-	a.node.join(time.Now(), &grlv1.Hello{Node: "host", BootId: 1, HighestEpoch: 5}, map[limiter.CellID]law.Counts{})
+	a.node.join(time.Now(), &grlv1.Hello{Node: "host", BootId: 1, Heard: []*grlv1.Heard{{Decider: "global", Epoch: 5}}}, map[limiter.CellID]law.Counts{})
 	if err := directive(1); err == nil {
 		t.Error("took a directive of epoch 1, which hosts that heard 5 refuse")
 	}
-	if said := a.node.hello(p, "a", "", 1).GetHighestEpoch(); said != 5 {
+	if said := a.node.hello(p, "a", "", 1).GetHeard()[0].GetEpoch(); said != 5 {
 		t.Errorf("the next hello says epoch %d, want 5", said)
 	}
 	if err := directive(6); err != nil {

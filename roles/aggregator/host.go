@@ -65,7 +65,7 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 	if n.firstHost.IsZero() {
 		n.firstHost = now
 	}
-	n.hostsEpoch = max(n.hostsEpoch, wire.HeardEpoch(hello))
+	n.hostsEpoch = max(n.hostsEpoch, wire.HeardEpoch(hello, "global"))
 	n.epoch = max(n.epoch, n.hostsEpoch)
 	n.roster++
 	return h

@@ -433,10 +433,10 @@ func TestMayReport(t *testing.T) {
 func TestEpochOfHellos(t *testing.T) {
 	r := newRig(t, nil)
 	s := newSpeaker("a", 1)
-	s.hello.HighestEpoch = 81
+	s.hello.Heard = []*grlv1.Heard{{Decider: "global", Epoch: 81}}
 	s.join(r)
 	forged := newSpeaker("b", 2)
-	forged.hello.HighestEpoch = 1<<63 - 1
+	forged.hello.Heard = []*grlv1.Heard{{Decider: "global", Epoch: 1<<63 - 1}}
 	forged.join(r)
 	if r.n.epoch != 81 {
 		t.Errorf("highest epoch %d, want 81", r.n.epoch)

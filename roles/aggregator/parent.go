@@ -240,15 +240,15 @@ func (n *node) nodes(now time.Time) []*grlv1.Node {
 func (n *node) hello(p *parent, name, version string, bootID uint64) *grlv1.Hello {
 	p.saidEpoch = n.epoch
 	return &grlv1.Hello{
-		Role:         grlv1.Role_ROLE_AGGREGATOR,
-		Node:         name,
-		Zone:         n.zone,
-		Region:       n.region,
-		BootId:       bootID,
-		Version:      version,
-		AllServices:  true,
-		HighestEpoch: n.epoch,
-		Confirmed:    p.confirmed.Message(false),
+		Role:        grlv1.Role_ROLE_AGGREGATOR,
+		Node:        name,
+		Zone:        n.zone,
+		Region:      n.region,
+		BootId:      bootID,
+		Version:     version,
+		AllServices: true,
+		Heard:       wire.Heard(map[string]uint64{"global": n.epoch}),
+		Confirmed:   p.confirmed.Message(false),
 	}
 }
 

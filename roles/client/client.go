@@ -140,14 +140,14 @@ func (c *Client) hello() *grlv1.Hello {
 	defer c.mu.Unlock()
 	c.state.reopen()
 	m := &grlv1.Hello{
-		Role:         grlv1.Role_ROLE_CLIENT,
-		Node:         c.name,
-		Zone:         c.opts.Config.Zone,
-		Region:       c.opts.Config.Region,
-		BootId:       c.bootID,
-		Version:      c.opts.Version,
-		HighestEpoch: c.state.epoch,
-		Confirmed:    c.state.confirmed.Message(true),
+		Role:      grlv1.Role_ROLE_CLIENT,
+		Node:      c.name,
+		Zone:      c.opts.Config.Zone,
+		Region:    c.opts.Config.Region,
+		BootId:    c.bootID,
+		Version:   c.opts.Version,
+		Heard:     wire.Heard(map[string]uint64{"global": c.state.epoch}),
+		Confirmed: c.state.confirmed.Message(true),
 	}
 	if c.opts.Config.Service != "" {
 		m.Services = []string{c.opts.Config.Service}

@@ -39,7 +39,7 @@ func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	if err != nil {
 		return rpcError(connect.CodeInvalidArgument, err)
 	}
-	c.raise(ctx, wire.HeardEpoch(hello))
+	c.raise(ctx, wire.HeardEpoch(hello, globalDecider))
 	child, err := c.join(hello, before)
 	if err != nil {
 		return err

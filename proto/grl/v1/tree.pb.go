@@ -172,6 +172,55 @@ func (Behavior) EnumDescriptor() ([]byte, []int) {
 	return file_grl_v1_tree_proto_rawDescGZIP(), []int{2}
 }
 
+type Share int32
+
+const (
+	Share_SHARE_UNSPECIFIED  Share = 0
+	Share_SHARE_PROPORTIONAL Share = 1
+	Share_SHARE_MAX_MIN      Share = 2
+)
+
+// Enum value maps for Share.
+var (
+	Share_name = map[int32]string{
+		0: "SHARE_UNSPECIFIED",
+		1: "SHARE_PROPORTIONAL",
+		2: "SHARE_MAX_MIN",
+	}
+	Share_value = map[string]int32{
+		"SHARE_UNSPECIFIED":  0,
+		"SHARE_PROPORTIONAL": 1,
+		"SHARE_MAX_MIN":      2,
+	}
+)
+
+func (x Share) Enum() *Share {
+	p := new(Share)
+	*p = x
+	return p
+}
+
+func (x Share) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Share) Descriptor() protoreflect.EnumDescriptor {
+	return file_grl_v1_tree_proto_enumTypes[3].Descriptor()
+}
+
+func (Share) Type() protoreflect.EnumType {
+	return &file_grl_v1_tree_proto_enumTypes[3]
+}
+
+func (x Share) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Share.Descriptor instead.
+func (Share) EnumDescriptor() ([]byte, []int) {
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{3}
+}
+
 type Scope int32
 
 const (
@@ -208,11 +257,11 @@ func (x Scope) String() string {
 }
 
 func (Scope) Descriptor() protoreflect.EnumDescriptor {
-	return file_grl_v1_tree_proto_enumTypes[3].Descriptor()
+	return file_grl_v1_tree_proto_enumTypes[4].Descriptor()
 }
 
 func (Scope) Type() protoreflect.EnumType {
-	return &file_grl_v1_tree_proto_enumTypes[3]
+	return &file_grl_v1_tree_proto_enumTypes[4]
 }
 
 func (x Scope) Number() protoreflect.EnumNumber {
@@ -221,7 +270,7 @@ func (x Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Scope.Descriptor instead.
 func (Scope) EnumDescriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{3}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{4}
 }
 
 type JoinRequest struct {
@@ -422,9 +471,9 @@ type Hello struct {
 	// Callers for which the child decides on the outbound side: it also wants
 	// each service with `enforce: outbound`.
 	Callers []string `protobuf:"bytes,9,rep,name=callers,proto3" json:"callers,omitempty"`
-	// Highest epoch heard from any decider, so that a controller whose database
-	// was lost or restored starts above it. 0: none.
-	HighestEpoch uint64 `protobuf:"varint,10,opt,name=highest_epoch,json=highestEpoch,proto3" json:"highest_epoch,omitempty"`
+	// Highest epoch heard of each decider, so that a controller whose database
+	// was lost or restored starts above it.
+	Heard []*Heard `protobuf:"bytes,12,rep,name=heard,proto3" json:"heard,omitempty"`
 	// Counts of the last report that a directive confirmed. A parent new to
 	// this child goes on counting from there. Only names and counters are set.
 	Confirmed     *Report `protobuf:"bytes,11,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
@@ -525,11 +574,11 @@ func (x *Hello) GetCallers() []string {
 	return nil
 }
 
-func (x *Hello) GetHighestEpoch() uint64 {
+func (x *Hello) GetHeard() []*Heard {
 	if x != nil {
-		return x.HighestEpoch
+		return x.Heard
 	}
-	return 0
+	return nil
 }
 
 func (x *Hello) GetConfirmed() *Report {
@@ -537,6 +586,59 @@ func (x *Hello) GetConfirmed() *Report {
 		return x.Confirmed
 	}
 	return nil
+}
+
+// Heard says the highest epoch that a node has heard of one decider.
+type Heard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Decider       string                 `protobuf:"bytes,1,opt,name=decider,proto3" json:"decider,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Heard) Reset() {
+	*x = Heard{}
+	mi := &file_grl_v1_tree_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Heard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Heard) ProtoMessage() {}
+
+func (x *Heard) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_tree_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Heard.ProtoReflect.Descriptor instead.
+func (*Heard) Descriptor() ([]byte, []int) {
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Heard) GetDecider() string {
+	if x != nil {
+		return x.Decider
+	}
+	return ""
+}
+
+func (x *Heard) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // CellName names a cell. The sender of a message numbers the cells it names on
@@ -548,15 +650,17 @@ type CellName struct {
 	Bucket string `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
 	// Region or zone of a cell with that scope; empty for a global one.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
-	// Caller of a cell of a bucket that is per caller; empty otherwise.
-	Caller        string `protobuf:"bytes,3,opt,name=caller,proto3" json:"caller,omitempty"`
+	// Caller of a cell of a bucket that has one for each caller; empty otherwise.
+	Caller string `protobuf:"bytes,3,opt,name=caller,proto3" json:"caller,omitempty"`
+	// Tier or attempt class of a cell of a bucket that has them; empty otherwise.
+	Class         string `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CellName) Reset() {
 	*x = CellName{}
-	mi := &file_grl_v1_tree_proto_msgTypes[3]
+	mi := &file_grl_v1_tree_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +672,7 @@ func (x *CellName) String() string {
 func (*CellName) ProtoMessage() {}
 
 func (x *CellName) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[3]
+	mi := &file_grl_v1_tree_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +685,7 @@ func (x *CellName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellName.ProtoReflect.Descriptor instead.
 func (*CellName) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{3}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CellName) GetBucket() string {
@@ -605,6 +709,13 @@ func (x *CellName) GetCaller() string {
 	return ""
 }
 
+func (x *CellName) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
 // Taken says which directive of one decider a node took last.
 type Taken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -618,7 +729,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_grl_v1_tree_proto_msgTypes[4]
+	mi := &file_grl_v1_tree_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +741,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[4]
+	mi := &file_grl_v1_tree_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +754,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{4}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Taken) GetDecider() string {
@@ -710,14 +821,17 @@ type Report struct {
 	Nodes []*Node `protobuf:"bytes,15,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// The sender began a moment ago: its hosts have not all found it, and it
 	// sends no sums yet.
-	Warming       bool `protobuf:"varint,16,opt,name=warming,proto3" json:"warming,omitempty"`
+	Warming bool `protobuf:"varint,16,opt,name=warming,proto3" json:"warming,omitempty"`
+	// Only rates are said, at once and between two periods; counts stay as they
+	// were, and their columns are empty.
+	RatesOnly     bool `protobuf:"varint,17,opt,name=rates_only,json=ratesOnly,proto3" json:"rates_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_grl_v1_tree_proto_msgTypes[5]
+	mi := &file_grl_v1_tree_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +843,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[5]
+	mi := &file_grl_v1_tree_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +856,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{5}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Report) GetSequence() uint64 {
@@ -857,6 +971,13 @@ func (x *Report) GetWarming() bool {
 	return false
 }
 
+func (x *Report) GetRatesOnly() bool {
+	if x != nil {
+		return x.RatesOnly
+	}
+	return false
+}
+
 // Node is what a parent knows of one of its children.
 type Node struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -883,7 +1004,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_grl_v1_tree_proto_msgTypes[6]
+	mi := &file_grl_v1_tree_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1016,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[6]
+	mi := &file_grl_v1_tree_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1029,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{6}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Node) GetRole() Role {
@@ -1016,7 +1137,7 @@ type Detail struct {
 
 func (x *Detail) Reset() {
 	*x = Detail{}
-	mi := &file_grl_v1_tree_proto_msgTypes[7]
+	mi := &file_grl_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1149,7 @@ func (x *Detail) String() string {
 func (*Detail) ProtoMessage() {}
 
 func (x *Detail) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[7]
+	mi := &file_grl_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1162,7 @@ func (x *Detail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detail.ProtoReflect.Descriptor instead.
 func (*Detail) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Detail) GetWindowMs() uint32 {
@@ -1078,7 +1199,7 @@ type BucketCallers struct {
 
 func (x *BucketCallers) Reset() {
 	*x = BucketCallers{}
-	mi := &file_grl_v1_tree_proto_msgTypes[8]
+	mi := &file_grl_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1211,7 @@ func (x *BucketCallers) String() string {
 func (*BucketCallers) ProtoMessage() {}
 
 func (x *BucketCallers) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[8]
+	mi := &file_grl_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1224,7 @@ func (x *BucketCallers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketCallers.ProtoReflect.Descriptor instead.
 func (*BucketCallers) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BucketCallers) GetBucket() string {
@@ -1139,7 +1260,7 @@ type CallerCounts struct {
 
 func (x *CallerCounts) Reset() {
 	*x = CallerCounts{}
-	mi := &file_grl_v1_tree_proto_msgTypes[9]
+	mi := &file_grl_v1_tree_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1272,7 @@ func (x *CallerCounts) String() string {
 func (*CallerCounts) ProtoMessage() {}
 
 func (x *CallerCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[9]
+	mi := &file_grl_v1_tree_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1285,7 @@ func (x *CallerCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerCounts.ProtoReflect.Descriptor instead.
 func (*CallerCounts) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CallerCounts) GetCaller() string {
@@ -1206,7 +1327,7 @@ type ServicePairs struct {
 
 func (x *ServicePairs) Reset() {
 	*x = ServicePairs{}
-	mi := &file_grl_v1_tree_proto_msgTypes[10]
+	mi := &file_grl_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1339,7 @@ func (x *ServicePairs) String() string {
 func (*ServicePairs) ProtoMessage() {}
 
 func (x *ServicePairs) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[10]
+	mi := &file_grl_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +1352,7 @@ func (x *ServicePairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicePairs.ProtoReflect.Descriptor instead.
 func (*ServicePairs) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{10}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ServicePairs) GetService() string {
@@ -1266,7 +1387,7 @@ type PairCounts struct {
 
 func (x *PairCounts) Reset() {
 	*x = PairCounts{}
-	mi := &file_grl_v1_tree_proto_msgTypes[11]
+	mi := &file_grl_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1399,7 @@ func (x *PairCounts) String() string {
 func (*PairCounts) ProtoMessage() {}
 
 func (x *PairCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[11]
+	mi := &file_grl_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1412,7 @@ func (x *PairCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairCounts.ProtoReflect.Descriptor instead.
 func (*PairCounts) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PairCounts) GetCaller() string {
@@ -1328,7 +1449,8 @@ type Directive struct {
 	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// 0 from a controller; counted by a node that decides alone.
 	Step uint64 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
-	// The sequence of this stream's report that the sums contain; 0: none yet.
+	// The sequence of this stream's last report whose rates are in the sums; 0:
+	// none yet.
 	ReportSequence uint64 `protobuf:"varint,5,opt,name=report_sequence,json=reportSequence,proto3" json:"report_sequence,omitempty"`
 	// Cells named for the first time on this stream.
 	Names []*CellName `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`
@@ -1344,14 +1466,17 @@ type Directive struct {
 	// The receiving child's share of the instance's offered rate, in [0, 1].
 	Share []float32 `protobuf:"fixed32,11,rep,packed,name=share,proto3" json:"share,omitempty"`
 	// Numbers of the cells among `cell` whose hosts report at the hot tick.
-	Hot           []uint32 `protobuf:"varint,12,rep,packed,name=hot,proto3" json:"hot,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Hot []uint32 `protobuf:"varint,12,rep,packed,name=hot,proto3" json:"hot,omitempty"`
+	// The sequence of this stream's last report whose counts have all gone up;
+	// 0: none yet. Counts go on evenly, so it trails report_sequence.
+	CountedSequence uint64 `protobuf:"varint,13,opt,name=counted_sequence,json=countedSequence,proto3" json:"counted_sequence,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Directive) Reset() {
 	*x = Directive{}
-	mi := &file_grl_v1_tree_proto_msgTypes[12]
+	mi := &file_grl_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1488,7 @@ func (x *Directive) String() string {
 func (*Directive) ProtoMessage() {}
 
 func (x *Directive) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[12]
+	mi := &file_grl_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1501,7 @@ func (x *Directive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Directive.ProtoReflect.Descriptor instead.
 func (*Directive) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Directive) GetDecider() string {
@@ -1463,6 +1588,13 @@ func (x *Directive) GetHot() []uint32 {
 	return nil
 }
 
+func (x *Directive) GetCountedSequence() uint64 {
+	if x != nil {
+		return x.CountedSequence
+	}
+	return 0
+}
+
 // Configuration is what the limits files say, whole at first and then by
 // change, filtered to what the child asked for.
 type Configuration struct {
@@ -1487,7 +1619,7 @@ type Configuration struct {
 
 func (x *Configuration) Reset() {
 	*x = Configuration{}
-	mi := &file_grl_v1_tree_proto_msgTypes[13]
+	mi := &file_grl_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1631,7 @@ func (x *Configuration) String() string {
 func (*Configuration) ProtoMessage() {}
 
 func (x *Configuration) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[13]
+	mi := &file_grl_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1644,7 @@ func (x *Configuration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Configuration.ProtoReflect.Descriptor instead.
 func (*Configuration) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Configuration) GetEpoch() uint64 {
@@ -1582,7 +1714,7 @@ type ZoneSize struct {
 
 func (x *ZoneSize) Reset() {
 	*x = ZoneSize{}
-	mi := &file_grl_v1_tree_proto_msgTypes[14]
+	mi := &file_grl_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1726,7 @@ func (x *ZoneSize) String() string {
 func (*ZoneSize) ProtoMessage() {}
 
 func (x *ZoneSize) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[14]
+	mi := &file_grl_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1739,7 @@ func (x *ZoneSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneSize.ProtoReflect.Descriptor instead.
 func (*ZoneSize) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ZoneSize) GetZone() string {
@@ -1645,7 +1777,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	mi := &file_grl_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1789,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	mi := &file_grl_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1802,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Service) GetName() string {
@@ -1725,7 +1857,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_grl_v1_tree_proto_msgTypes[16]
+	mi := &file_grl_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1869,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[16]
+	mi := &file_grl_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1882,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Match) GetCaller() string {
@@ -1781,15 +1913,26 @@ type Bucket struct {
 	Gate     isBucket_Gate `protobuf_oneof:"gate"`
 	Behavior Behavior      `protobuf:"varint,7,opt,name=behavior,proto3,enum=grl.v1.Behavior" json:"behavior,omitempty"`
 	// Matches the caller only of requests whose caller was verified.
-	Verified      bool  `protobuf:"varint,8,opt,name=verified,proto3" json:"verified,omitempty"`
-	Cost          *Cost `protobuf:"bytes,9,opt,name=cost,proto3" json:"cost,omitempty"`
+	Verified bool  `protobuf:"varint,8,opt,name=verified,proto3" json:"verified,omitempty"`
+	Cost     *Cost `protobuf:"bytes,9,opt,name=cost,proto3" json:"cost,omitempty"`
+	Share    Share `protobuf:"varint,10,opt,name=share,proto3,enum=grl.v1.Share" json:"share,omitempty"`
+	// Caller to weight, for SHARE_MAX_MIN; 1 if not given.
+	Weights map[string]float64 `protobuf:"bytes,11,rep,name=weights,proto3" json:"weights,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// From the one that is kept longest to the one that is shed first.
+	Tiers []*Tier `protobuf:"bytes,12,rep,name=tiers,proto3" json:"tiers,omitempty"`
+	// Sheds retries before first attempts.
+	ShedRetriesFirst bool `protobuf:"varint,13,opt,name=shed_retries_first,json=shedRetriesFirst,proto3" json:"shed_retries_first,omitempty"`
+	// One draw for each trace, not for each request.
+	Coherent bool `protobuf:"varint,14,opt,name=coherent,proto3" json:"coherent,omitempty"`
+	// Keeps the last ratio for as long as nothing is heard.
+	HoldOnSilence bool `protobuf:"varint,15,opt,name=hold_on_silence,json=holdOnSilence,proto3" json:"hold_on_silence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_grl_v1_tree_proto_msgTypes[17]
+	mi := &file_grl_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1944,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[17]
+	mi := &file_grl_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1957,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Bucket) GetName() string {
@@ -1891,6 +2034,48 @@ func (x *Bucket) GetCost() *Cost {
 	return nil
 }
 
+func (x *Bucket) GetShare() Share {
+	if x != nil {
+		return x.Share
+	}
+	return Share_SHARE_UNSPECIFIED
+}
+
+func (x *Bucket) GetWeights() map[string]float64 {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *Bucket) GetTiers() []*Tier {
+	if x != nil {
+		return x.Tiers
+	}
+	return nil
+}
+
+func (x *Bucket) GetShedRetriesFirst() bool {
+	if x != nil {
+		return x.ShedRetriesFirst
+	}
+	return false
+}
+
+func (x *Bucket) GetCoherent() bool {
+	if x != nil {
+		return x.Coherent
+	}
+	return false
+}
+
+func (x *Bucket) GetHoldOnSilence() bool {
+	if x != nil {
+		return x.HoldOnSilence
+	}
+	return false
+}
+
 type isBucket_Gate interface {
 	isBucket_Gate()
 }
@@ -1908,6 +2093,78 @@ func (*Bucket_Limit) isBucket_Gate() {}
 
 func (*Bucket_Block) isBucket_Gate() {}
 
+// Tier is a class of requests within a bucket. A request is in the first tier
+// that selects it, and in the last one if none does.
+type Tier struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Patterns.
+	Callers []string `protobuf:"bytes,2,rep,name=callers,proto3" json:"callers,omitempty"`
+	// Request header, and its values that select the tier.
+	Header        string   `protobuf:"bytes,3,opt,name=header,proto3" json:"header,omitempty"`
+	Values        []string `protobuf:"bytes,4,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tier) Reset() {
+	*x = Tier{}
+	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tier) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tier) ProtoMessage() {}
+
+func (x *Tier) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tier.ProtoReflect.Descriptor instead.
+func (*Tier) Descriptor() ([]byte, []int) {
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Tier) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Tier) GetCallers() []string {
+	if x != nil {
+		return x.Callers
+	}
+	return nil
+}
+
+func (x *Tier) GetHeader() string {
+	if x != nil {
+		return x.Header
+	}
+	return ""
+}
+
+func (x *Tier) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rps   float64                `protobuf:"fixed64,1,opt,name=rps,proto3" json:"rps,omitempty"`
@@ -1919,7 +2176,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_grl_v1_tree_proto_msgTypes[18]
+	mi := &file_grl_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2188,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[18]
+	mi := &file_grl_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2201,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Limit) GetRps() float64 {
@@ -1975,7 +2232,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	mi := &file_grl_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2244,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	mi := &file_grl_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2257,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Cost) GetSource() isCost_Source {
@@ -2072,7 +2329,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\fJoinResponse\x121\n" +
 	"\tdirective\x18\x01 \x01(\v2\x11.grl.v1.DirectiveH\x00R\tdirective\x12=\n" +
 	"\rconfiguration\x18\x02 \x01(\v2\x15.grl.v1.ConfigurationH\x00R\rconfigurationB\t\n" +
-	"\amessage\"\xc8\x02\n" +
+	"\amessage\"\xce\x02\n" +
 	"\x05Hello\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2083,18 +2340,22 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\bservices\x18\a \x03(\tR\bservices\x12!\n" +
 	"\fall_services\x18\b \x01(\bR\vallServices\x12\x18\n" +
 	"\acallers\x18\t \x03(\tR\acallers\x12#\n" +
-	"\rhighest_epoch\x18\n" +
-	" \x01(\x04R\fhighestEpoch\x12,\n" +
-	"\tconfirmed\x18\v \x01(\v2\x0e.grl.v1.ReportR\tconfirmed\"V\n" +
+	"\x05heard\x18\f \x03(\v2\r.grl.v1.HeardR\x05heard\x12,\n" +
+	"\tconfirmed\x18\v \x01(\v2\x0e.grl.v1.ReportR\tconfirmedJ\x04\b\n" +
+	"\x10\v\"7\n" +
+	"\x05Heard\x12\x18\n" +
+	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"l\n" +
 	"\bCellName\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x16\n" +
-	"\x06caller\x18\x03 \x01(\tR\x06caller\"g\n" +
+	"\x06caller\x18\x03 \x01(\tR\x06caller\x12\x14\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\"g\n" +
 	"\x05Taken\x12\x18\n" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\x92\x04\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\xb1\x04\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2112,7 +2373,9 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x0eshadow_dropped\x18\r \x03(\x04R\rshadowDropped\x12\x12\n" +
 	"\x04late\x18\x0e \x03(\x04R\x04late\x12\"\n" +
 	"\x05nodes\x18\x0f \x03(\v2\f.grl.v1.NodeR\x05nodes\x12\x18\n" +
-	"\awarming\x18\x10 \x01(\bR\awarming\"\xa7\x03\n" +
+	"\awarming\x18\x10 \x01(\bR\awarming\x12\x1d\n" +
+	"\n" +
+	"rates_only\x18\x11 \x01(\bR\tratesOnly\"\xa7\x03\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2150,7 +2413,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"PairCounts\x12\x16\n" +
 	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x1c\n" +
 	"\tprocedure\x18\x02 \x01(\tR\tprocedure\x12\x18\n" +
-	"\aoffered\x18\x03 \x01(\x04R\aoffered\"\xd0\x02\n" +
+	"\aoffered\x18\x03 \x01(\x04R\aoffered\"\xfb\x02\n" +
 	"\tDirective\x12\x18\n" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
@@ -2164,7 +2427,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x05hosts\x18\n" +
 	" \x03(\rR\x05hosts\x12\x14\n" +
 	"\x05share\x18\v \x03(\x02R\x05share\x12\x10\n" +
-	"\x03hot\x18\f \x03(\rR\x03hot\"\xf9\x01\n" +
+	"\x03hot\x18\f \x03(\rR\x03hot\x12)\n" +
+	"\x10counted_sequence\x18\r \x01(\x04R\x0fcountedSequence\"\xf9\x01\n" +
 	"\rConfiguration\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
@@ -2188,7 +2452,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\abuckets\x18\x06 \x03(\v2\x0e.grl.v1.BucketR\abuckets\"=\n" +
 	"\x05Match\x12\x16\n" +
 	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x1c\n" +
-	"\tprocedure\x18\x02 \x01(\tR\tprocedure\"\xb8\x02\n" +
+	"\tprocedure\x18\x02 \x01(\tR\tprocedure\"\xe6\x04\n" +
 	"\x06Bucket\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12#\n" +
 	"\x05match\x18\x02 \x01(\v2\r.grl.v1.MatchR\x05match\x12\x1d\n" +
@@ -2199,8 +2463,23 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x05block\x18\x06 \x01(\bH\x00R\x05block\x12,\n" +
 	"\bbehavior\x18\a \x01(\x0e2\x10.grl.v1.BehaviorR\bbehavior\x12\x1a\n" +
 	"\bverified\x18\b \x01(\bR\bverified\x12 \n" +
-	"\x04cost\x18\t \x01(\v2\f.grl.v1.CostR\x04costB\x06\n" +
-	"\x04gate\"\x98\x01\n" +
+	"\x04cost\x18\t \x01(\v2\f.grl.v1.CostR\x04cost\x12#\n" +
+	"\x05share\x18\n" +
+	" \x01(\x0e2\r.grl.v1.ShareR\x05share\x125\n" +
+	"\aweights\x18\v \x03(\v2\x1b.grl.v1.Bucket.WeightsEntryR\aweights\x12\"\n" +
+	"\x05tiers\x18\f \x03(\v2\f.grl.v1.TierR\x05tiers\x12,\n" +
+	"\x12shed_retries_first\x18\r \x01(\bR\x10shedRetriesFirst\x12\x1a\n" +
+	"\bcoherent\x18\x0e \x01(\bR\bcoherent\x12&\n" +
+	"\x0fhold_on_silence\x18\x0f \x01(\bR\rholdOnSilence\x1a:\n" +
+	"\fWeightsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\x06\n" +
+	"\x04gate\"d\n" +
+	"\x04Tier\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\acallers\x18\x02 \x03(\tR\acallers\x12\x16\n" +
+	"\x06header\x18\x03 \x01(\tR\x06header\x12\x16\n" +
+	"\x06values\x18\x04 \x03(\tR\x06values\"\x98\x01\n" +
 	"\x05Limit\x12\x10\n" +
 	"\x03rps\x18\x01 \x01(\x01R\x03rps\x12>\n" +
 	"\vregions_rps\x18\x02 \x03(\v2\x1d.grl.v1.Limit.RegionsRpsEntryR\n" +
@@ -2225,7 +2504,11 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\bBehavior\x12\x18\n" +
 	"\x14BEHAVIOR_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eBEHAVIOR_ALLOW\x10\x01\x12\x11\n" +
-	"\rBEHAVIOR_DENY\x10\x02*R\n" +
+	"\rBEHAVIOR_DENY\x10\x02*I\n" +
+	"\x05Share\x12\x15\n" +
+	"\x11SHARE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12SHARE_PROPORTIONAL\x10\x01\x12\x11\n" +
+	"\rSHARE_MAX_MIN\x10\x02*R\n" +
 	"\x05Scope\x12\x15\n" +
 	"\x11SCOPE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSCOPE_GLOBAL\x10\x01\x12\x10\n" +
@@ -2247,71 +2530,79 @@ func file_grl_v1_tree_proto_rawDescGZIP() []byte {
 	return file_grl_v1_tree_proto_rawDescData
 }
 
-var file_grl_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_grl_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_grl_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_grl_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_grl_v1_tree_proto_goTypes = []any{
 	(Role)(0),             // 0: grl.v1.Role
 	(Enforce)(0),          // 1: grl.v1.Enforce
 	(Behavior)(0),         // 2: grl.v1.Behavior
-	(Scope)(0),            // 3: grl.v1.Scope
-	(*JoinRequest)(nil),   // 4: grl.v1.JoinRequest
-	(*JoinResponse)(nil),  // 5: grl.v1.JoinResponse
-	(*Hello)(nil),         // 6: grl.v1.Hello
-	(*CellName)(nil),      // 7: grl.v1.CellName
-	(*Taken)(nil),         // 8: grl.v1.Taken
-	(*Report)(nil),        // 9: grl.v1.Report
-	(*Node)(nil),          // 10: grl.v1.Node
-	(*Detail)(nil),        // 11: grl.v1.Detail
-	(*BucketCallers)(nil), // 12: grl.v1.BucketCallers
-	(*CallerCounts)(nil),  // 13: grl.v1.CallerCounts
-	(*ServicePairs)(nil),  // 14: grl.v1.ServicePairs
-	(*PairCounts)(nil),    // 15: grl.v1.PairCounts
-	(*Directive)(nil),     // 16: grl.v1.Directive
-	(*Configuration)(nil), // 17: grl.v1.Configuration
-	(*ZoneSize)(nil),      // 18: grl.v1.ZoneSize
-	(*Service)(nil),       // 19: grl.v1.Service
-	(*Match)(nil),         // 20: grl.v1.Match
-	(*Bucket)(nil),        // 21: grl.v1.Bucket
-	(*Limit)(nil),         // 22: grl.v1.Limit
-	(*Cost)(nil),          // 23: grl.v1.Cost
-	nil,                   // 24: grl.v1.Limit.RegionsRpsEntry
+	(Share)(0),            // 3: grl.v1.Share
+	(Scope)(0),            // 4: grl.v1.Scope
+	(*JoinRequest)(nil),   // 5: grl.v1.JoinRequest
+	(*JoinResponse)(nil),  // 6: grl.v1.JoinResponse
+	(*Hello)(nil),         // 7: grl.v1.Hello
+	(*Heard)(nil),         // 8: grl.v1.Heard
+	(*CellName)(nil),      // 9: grl.v1.CellName
+	(*Taken)(nil),         // 10: grl.v1.Taken
+	(*Report)(nil),        // 11: grl.v1.Report
+	(*Node)(nil),          // 12: grl.v1.Node
+	(*Detail)(nil),        // 13: grl.v1.Detail
+	(*BucketCallers)(nil), // 14: grl.v1.BucketCallers
+	(*CallerCounts)(nil),  // 15: grl.v1.CallerCounts
+	(*ServicePairs)(nil),  // 16: grl.v1.ServicePairs
+	(*PairCounts)(nil),    // 17: grl.v1.PairCounts
+	(*Directive)(nil),     // 18: grl.v1.Directive
+	(*Configuration)(nil), // 19: grl.v1.Configuration
+	(*ZoneSize)(nil),      // 20: grl.v1.ZoneSize
+	(*Service)(nil),       // 21: grl.v1.Service
+	(*Match)(nil),         // 22: grl.v1.Match
+	(*Bucket)(nil),        // 23: grl.v1.Bucket
+	(*Tier)(nil),          // 24: grl.v1.Tier
+	(*Limit)(nil),         // 25: grl.v1.Limit
+	(*Cost)(nil),          // 26: grl.v1.Cost
+	nil,                   // 27: grl.v1.Bucket.WeightsEntry
+	nil,                   // 28: grl.v1.Limit.RegionsRpsEntry
 }
 var file_grl_v1_tree_proto_depIdxs = []int32{
-	6,  // 0: grl.v1.JoinRequest.hello:type_name -> grl.v1.Hello
-	9,  // 1: grl.v1.JoinRequest.report:type_name -> grl.v1.Report
-	11, // 2: grl.v1.JoinRequest.detail:type_name -> grl.v1.Detail
-	16, // 3: grl.v1.JoinResponse.directive:type_name -> grl.v1.Directive
-	17, // 4: grl.v1.JoinResponse.configuration:type_name -> grl.v1.Configuration
+	7,  // 0: grl.v1.JoinRequest.hello:type_name -> grl.v1.Hello
+	11, // 1: grl.v1.JoinRequest.report:type_name -> grl.v1.Report
+	13, // 2: grl.v1.JoinRequest.detail:type_name -> grl.v1.Detail
+	18, // 3: grl.v1.JoinResponse.directive:type_name -> grl.v1.Directive
+	19, // 4: grl.v1.JoinResponse.configuration:type_name -> grl.v1.Configuration
 	0,  // 5: grl.v1.Hello.role:type_name -> grl.v1.Role
-	9,  // 6: grl.v1.Hello.confirmed:type_name -> grl.v1.Report
-	8,  // 7: grl.v1.Report.taken:type_name -> grl.v1.Taken
-	7,  // 8: grl.v1.Report.names:type_name -> grl.v1.CellName
-	10, // 9: grl.v1.Report.nodes:type_name -> grl.v1.Node
-	0,  // 10: grl.v1.Node.role:type_name -> grl.v1.Role
-	12, // 11: grl.v1.Detail.buckets:type_name -> grl.v1.BucketCallers
-	14, // 12: grl.v1.Detail.services:type_name -> grl.v1.ServicePairs
-	13, // 13: grl.v1.BucketCallers.callers:type_name -> grl.v1.CallerCounts
-	13, // 14: grl.v1.BucketCallers.rest:type_name -> grl.v1.CallerCounts
-	15, // 15: grl.v1.ServicePairs.pairs:type_name -> grl.v1.PairCounts
-	7,  // 16: grl.v1.Directive.names:type_name -> grl.v1.CellName
-	19, // 17: grl.v1.Configuration.services:type_name -> grl.v1.Service
-	18, // 18: grl.v1.Configuration.zones:type_name -> grl.v1.ZoneSize
-	1,  // 19: grl.v1.Service.enforce:type_name -> grl.v1.Enforce
-	20, // 20: grl.v1.Service.exempt:type_name -> grl.v1.Match
-	21, // 21: grl.v1.Service.buckets:type_name -> grl.v1.Bucket
-	20, // 22: grl.v1.Bucket.match:type_name -> grl.v1.Match
-	3,  // 23: grl.v1.Bucket.scope:type_name -> grl.v1.Scope
-	22, // 24: grl.v1.Bucket.limit:type_name -> grl.v1.Limit
-	2,  // 25: grl.v1.Bucket.behavior:type_name -> grl.v1.Behavior
-	23, // 26: grl.v1.Bucket.cost:type_name -> grl.v1.Cost
-	24, // 27: grl.v1.Limit.regions_rps:type_name -> grl.v1.Limit.RegionsRpsEntry
-	4,  // 28: grl.v1.TreeService.Join:input_type -> grl.v1.JoinRequest
-	5,  // 29: grl.v1.TreeService.Join:output_type -> grl.v1.JoinResponse
-	29, // [29:30] is the sub-list for method output_type
-	28, // [28:29] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	8,  // 6: grl.v1.Hello.heard:type_name -> grl.v1.Heard
+	11, // 7: grl.v1.Hello.confirmed:type_name -> grl.v1.Report
+	10, // 8: grl.v1.Report.taken:type_name -> grl.v1.Taken
+	9,  // 9: grl.v1.Report.names:type_name -> grl.v1.CellName
+	12, // 10: grl.v1.Report.nodes:type_name -> grl.v1.Node
+	0,  // 11: grl.v1.Node.role:type_name -> grl.v1.Role
+	14, // 12: grl.v1.Detail.buckets:type_name -> grl.v1.BucketCallers
+	16, // 13: grl.v1.Detail.services:type_name -> grl.v1.ServicePairs
+	15, // 14: grl.v1.BucketCallers.callers:type_name -> grl.v1.CallerCounts
+	15, // 15: grl.v1.BucketCallers.rest:type_name -> grl.v1.CallerCounts
+	17, // 16: grl.v1.ServicePairs.pairs:type_name -> grl.v1.PairCounts
+	9,  // 17: grl.v1.Directive.names:type_name -> grl.v1.CellName
+	21, // 18: grl.v1.Configuration.services:type_name -> grl.v1.Service
+	20, // 19: grl.v1.Configuration.zones:type_name -> grl.v1.ZoneSize
+	1,  // 20: grl.v1.Service.enforce:type_name -> grl.v1.Enforce
+	22, // 21: grl.v1.Service.exempt:type_name -> grl.v1.Match
+	23, // 22: grl.v1.Service.buckets:type_name -> grl.v1.Bucket
+	22, // 23: grl.v1.Bucket.match:type_name -> grl.v1.Match
+	4,  // 24: grl.v1.Bucket.scope:type_name -> grl.v1.Scope
+	25, // 25: grl.v1.Bucket.limit:type_name -> grl.v1.Limit
+	2,  // 26: grl.v1.Bucket.behavior:type_name -> grl.v1.Behavior
+	26, // 27: grl.v1.Bucket.cost:type_name -> grl.v1.Cost
+	3,  // 28: grl.v1.Bucket.share:type_name -> grl.v1.Share
+	27, // 29: grl.v1.Bucket.weights:type_name -> grl.v1.Bucket.WeightsEntry
+	24, // 30: grl.v1.Bucket.tiers:type_name -> grl.v1.Tier
+	28, // 31: grl.v1.Limit.regions_rps:type_name -> grl.v1.Limit.RegionsRpsEntry
+	5,  // 32: grl.v1.TreeService.Join:input_type -> grl.v1.JoinRequest
+	6,  // 33: grl.v1.TreeService.Join:output_type -> grl.v1.JoinResponse
+	33, // [33:34] is the sub-list for method output_type
+	32, // [32:33] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_tree_proto_init() }
@@ -2328,11 +2619,11 @@ func file_grl_v1_tree_proto_init() {
 		(*JoinResponse_Directive)(nil),
 		(*JoinResponse_Configuration)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[17].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[18].OneofWrappers = []any{
 		(*Bucket_Limit)(nil),
 		(*Bucket_Block)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[19].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[21].OneofWrappers = []any{
 		(*Cost_Header)(nil),
 		(*Cost_Metadata)(nil),
 		(*Cost_Fixed)(nil),
@@ -2342,8 +2633,8 @@ func file_grl_v1_tree_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_tree_proto_rawDesc), len(file_grl_v1_tree_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   21,
+			NumEnums:      5,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
