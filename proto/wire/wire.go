@@ -57,6 +57,15 @@ func fromBucket(b *limiter.Bucket) *grlv1.Bucket {
 		Scope:     FromScope(b.Scope),
 		Behavior:  FromBehavior(b.Behavior),
 		Verified:  b.Verified,
+		Share:     fromShare(b.Share),
+		Weights:   b.Weights,
+
+		ShedRetriesFirst: b.ShedRetriesFirst,
+		Coherent:         b.Coherent,
+		HoldOnSilence:    b.HoldOnSilence,
+	}
+	for _, t := range b.Tiers {
+		m.Tiers = append(m.Tiers, fromTier(t))
 	}
 	if b.Block {
 		m.Gate = &grlv1.Bucket_Block{Block: true}
@@ -68,6 +77,21 @@ func fromBucket(b *limiter.Bucket) *grlv1.Bucket {
 		m.Cost = &grlv1.Cost{Source: &grlv1.Cost_Header{Header: b.Cost.Header}}
 	case b.Cost.Fixed != 0:
 		m.Cost = &grlv1.Cost{Source: &grlv1.Cost_Fixed{Fixed: b.Cost.Fixed}}
+	}
+	return m
+}
+
+func fromShare(s limiter.Share) grlv1.Share {
+	if s == limiter.MaxMin {
+		return grlv1.Share_SHARE_MAX_MIN
+	}
+	return grlv1.Share_SHARE_PROPORTIONAL
+}
+
+func fromTier(t limiter.Tier) *grlv1.Tier {
+	m := &grlv1.Tier{Name: t.Name, Header: t.Header, Values: t.Values}
+	for _, p := range t.Callers {
+		m.Callers = append(m.Callers, string(p))
 	}
 	return m
 }
@@ -168,6 +192,21 @@ func toBucket(service string, m *grlv1.Bucket) (limiter.Bucket, error) {
 		Regions:   m.GetLimit().GetRegionsRps(),
 		Block:     m.GetBlock(),
 		Verified:  m.GetVerified(),
+		Weights:   m.GetWeights(),
+
+		ShedRetriesFirst: m.GetShedRetriesFirst(),
+		Coherent:         m.GetCoherent(),
+		HoldOnSilence:    m.GetHoldOnSilence(),
+	}
+	for _, t := range m.GetTiers() {
+		b.Tiers = append(b.Tiers, toTier(t))
+	}
+	switch m.GetShare() {
+	case grlv1.Share_SHARE_UNSPECIFIED, grlv1.Share_SHARE_PROPORTIONAL:
+	case grlv1.Share_SHARE_MAX_MIN:
+		b.Share = limiter.MaxMin
+	default:
+		return b, fmt.Errorf("bucket %q: unknown share %d", b.FullName(), m.GetShare())
 	}
 	switch m.GetScope() {
 	case grlv1.Scope_SCOPE_GLOBAL:
@@ -197,6 +236,14 @@ func toBucket(service string, m *grlv1.Bucket) (limiter.Bucket, error) {
 		return b, fmt.Errorf("bucket %q: unknown cost %T", b.FullName(), c)
 	}
 	return b, nil
+}
+
+func toTier(m *grlv1.Tier) limiter.Tier {
+	t := limiter.Tier{Name: m.GetName(), Header: m.GetHeader(), Values: m.GetValues()}
+	for _, p := range m.GetCallers() {
+		t.Callers = append(t.Callers, limiter.Pattern(p))
+	}
+	return t
 }
 
 // Change returns the message that turns base into next.

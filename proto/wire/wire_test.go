@@ -150,6 +150,9 @@ func TestEachFieldIsCarried(t *testing.T) {
 				Service: "pay", Name: "b", Match: limiter.Match{Caller: "c", Procedure: "p"}, PerCaller: true,
 				Scope: limiter.Region, LimitRPS: 5, Regions: map[string]float64{"eu": 4}, Behavior: limiter.Deny,
 				Verified: true, Cost: limiter.Cost{Fixed: 3},
+				Share: limiter.MaxMin, Weights: map[string]float64{"c": 2},
+				Tiers:            []limiter.Tier{{Name: "t", Callers: []limiter.Pattern{"c*"}, Header: "x-priority", Values: []string{"high"}}},
+				ShedRetriesFirst: true, Coherent: true, HoldOnSilence: true,
 			}},
 		}
 	}
