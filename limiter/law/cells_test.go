@@ -54,6 +54,6 @@ func TestCellsAgainstAMap(t *testing.T) {
 func BenchmarkEstimateStep(b *testing.B) {
 	var e Estimate
 	for b.Loop() {
-		e.Step(10, Delta)
+		e.Step(10, Delta, T)
 	}
 }

@@ -42,7 +42,7 @@ func TestEstimateIsUnbiased(t *testing.T) {
 				for range steps {
 					n := poisson(random, rps*delta.Seconds())
 					count += n
-					sum += e.Step(n, delta)
+					sum += e.Step(n, delta, T)
 				}
 				counted := count / (float64(steps) * delta.Seconds())
 				if got := sum / float64(steps); math.Abs(got-counted) > 0.005*counted {
@@ -70,12 +70,12 @@ func TestEstimateJumpsWithinTheWindow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var e Estimate
 			for range 200 {
-				e.Step(tt.from, Delta)
+				e.Step(tt.from, Delta, T)
 			}
 			took := 0.0
 			for want := tt.to / Delta.Seconds(); ; {
 				took++
-				if got := e.Step(tt.to, Delta); math.Abs(got-want) <= 0.1*want {
+				if got := e.Step(tt.to, Delta, T); math.Abs(got-want) <= 0.1*want {
 					break
 				}
 			}
@@ -91,12 +91,12 @@ func TestEstimateJumpsWithinTheWindow(t *testing.T) {
 func TestEstimateDoesNotJumpBack(t *testing.T) {
 	var e Estimate
 	for range 100 {
-		e.Step(100, Delta)
+		e.Step(100, Delta, T)
 	}
 	for _, n := range []float64{1000, 100} {
 		last := e.rate
 		for i := range 200 {
-			got, want := e.Step(n, Delta), n/Delta.Seconds()
+			got, want := e.Step(n, Delta, T), n/Delta.Seconds()
 			if math.Abs(got-want) > math.Abs(last-want)+1e-6 {
 				t.Fatalf("from %v to %v rps, away from %v, %d intervals after the change", last, got, want, i+1)
 			}
@@ -111,9 +111,9 @@ func TestEstimateDoesNotJumpBack(t *testing.T) {
 func TestEstimateDecaysToNothing(t *testing.T) {
 	for _, n := range []float64{1, 3, 1000} {
 		var e Estimate
-		e.Step(n, Delta)
+		e.Step(n, Delta, T)
 		steps := 0
-		for e.Step(0, Delta) != 0 {
+		for e.Step(0, Delta, T) != 0 {
 			if steps++; steps > 500 {
 				t.Fatalf("%v rps %d intervals after the last of %v requests, want exactly 0", e.rate, steps, n)
 			}
@@ -130,7 +130,7 @@ func TestEstimateOfUnequalIntervals(t *testing.T) {
 	var got float64
 	for range 5000 { // a timer that is late
 		elapsed := Delta + time.Duration(random.IntN(200))*time.Millisecond
-		got = e.Step(1000*elapsed.Seconds(), elapsed)
+		got = e.Step(1000*elapsed.Seconds(), elapsed, T)
 	}
 	if math.Abs(got-1000) > 1 {
 		t.Errorf("estimate %v rps of a constant 1000", got)
@@ -142,8 +142,8 @@ func FuzzEstimate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n1 uint64, ms1 uint32, n2 uint64, us2 uint32) {
 		var e Estimate
 		for range 10 {
-			a := e.Step(float64(n1), time.Duration(ms1)*time.Millisecond+1)
-			b := e.Step(float64(n2), time.Duration(us2)*time.Microsecond+1)
+			a := e.Step(float64(n1), time.Duration(ms1)*time.Millisecond+1, T)
+			b := e.Step(float64(n2), time.Duration(us2)*time.Microsecond+1, T)
 			for _, r := range []float64{a, b} {
 				if !(r >= 0) || math.IsInf(r, 0) {
 					t.Fatalf("estimate %v of %d in %d ms and %d in %d us", r, n1, ms1, n2, us2)

@@ -1,11 +1,17 @@
 // Package law is the control law of grl as pure functions and small state
-// machines: the rate a host reports, the sums a node forms, the ratio a
-// controller decides, and what silence does to each. Time and counts come in as
-// arguments; nothing here starts a goroutine, reads a clock or draws a number.
+// machines: the rate a host reports and when, the sums a node forms, the ratio
+// a decider decides, what a host drops until the next one comes, and what
+// silence does to each. Time and counts come in as arguments; nothing here
+// starts a goroutine, reads a clock or draws a number.
 //
 // The law keeps the published formula, drop ratio = (offered - limit) / offered,
-// as its steady truth. What it adds is a mean that is as long as the noise
-// requires and no longer, and named rules for silence.
+// as its steady truth. What it adds is to reach that truth sooner: hosts say at
+// once what changed, and bridge the way to the decider and back on their own;
+// and with less noise: a mean that is as long as chance requires and no longer.
+// docs/control-law.md explains it and has its figures.
+//
+// In the order of one round: Host.Step and Host.Event at the host, Sum and Zone
+// on the way up, Decider at the top, Host.Ratio back at the host.
 package law
 
 import (
@@ -13,29 +19,58 @@ import (
 	"time"
 )
 
-// Constants of the law. T is the reporting period; the others are stated in it
-// where they scale with it.
+// Constants of the law, by the names of docs/control-law.md. The others are
+// stated in T where they scale with it.
 const (
-	T = time.Second // a report of each host, a directive of each decider
+	T      = time.Second            // a report of each host, a directive of each decider
+	HotT   = 200 * time.Millisecond // the same for cells near their limit that just moved
+	HotFor = 2 * time.Second        // a cell stays hot for so long after it moved
+	// HotNoise is how long the estimates of a cell that was hot stay as noisy.
+	HotNoise = 2 * T
+	Delta    = 50 * time.Millisecond // a host's timer: estimates, events, ratios
 
-	Delta      = 50 * time.Millisecond // a host's timer: estimates and fading
+	// Guard bounds what a host admits between two directives to so many times
+	// what the last one meant it to; 0 would be no bound.
+	Guard = 2.0
+
 	Coalesce   = 20 * time.Millisecond // a node waits so long for more before it sends
-	PublishGap = 50 * time.Millisecond // a controller's directives are at least so far apart
+	PublishGap = 50 * time.Millisecond // a decider's directives are at least so far apart
 
-	HostSilent = 22 * T / 10 // a host not heard for so long leaves its zone's sum
-	Handover   = 12 * T / 10 // hosts need so long to move between aggregators
-	Rejoin     = 5 * T       // hosts whose zone had no aggregator come back within
-	ZoneKept   = 30 * T      // a silent zone counts with its last rate for so long
-	WarmUpMost = 3 * T       // a new controller waits at most so long for its zones
+	EventBurst  = 20 // event reports of a host at once
+	EventRefill = 2  // and each second from then on
+
+	jumpSigmas  = 4    // beyond so many deviations of a count a rate has jumped
+	jumpSlack   = 5    // and so many requests
+	jumpShare   = 0.1  // and such a share
+	eventSigmas = 4    // a rate that left the one last reported by so many deviations
+	eventShare  = 0.1  // and such a share is an event
+	nearLimit   = 0.7  // of what the limit allows: below it a rise is no event
+	farBelow    = 1.05 // admit from which on a fall is no event
 
 	meanEvents = 3000             // events a mean is taken over: 1/math.Sqrt(3000) is 2 %
 	meanCap    = 20 * time.Second // but never over longer
-	jumpSigmas = 4                // beyond so many deviations the rate has jumped
 	onSigmas   = 2                // hysteresis: dropping begins so far above the limit
+	hotShare   = 0.05             // hot is a sum that moved by so much, and four deviations,
+	hotWindow  = 5 * T            // than its mean over so long
+	hotEvents  = 20               // limits with fewer requests in HotT are never hot
 
 	sendBand  = 0.02  // a change sent at once
 	quietBand = 0.001 // a change sent at the next T
 	farBand   = 0.25  // either band where admit is above 2: nothing is near dropping
+)
+
+// Constants of silence. Hold, decay and autonomy are policy: keys of grl.toml.
+const (
+	DeciderSilent = 25 * T / 10 // a decider not heard for so long has its children go on alone
+	HostSilent    = 22 * T / 10 // a host not heard for so long leaves its zone's sum
+	Handover      = 12 * T / 10 // hosts need so long to move between aggregators
+	Rejoin        = 5 * T       // hosts whose zone had no aggregator come back within
+	ZoneKept      = 30 * T      // a silent zone counts with its last rate for so long
+	WarmUpMost    = 3 * T       // a new controller waits at most so long for its zones
+
+	Hold     = 10 * T // default of client.hold
+	Decay    = 10 * T // default of client.decay
+	Autonomy = 30 * T // default of aggregator.autonomy and controller.autonomy
 )
 
 // DropRatio returns the share of offered load to drop so that limit remains:
@@ -53,7 +88,7 @@ func Admit(offered, limit float64) float64 {
 }
 
 // Ratio returns the drop ratio that admit stands for, in [0, 1). An admit that
-// no controller computes (NaN, not positive) drops nothing.
+// no decider computes (NaN, not positive) drops nothing.
 func Ratio(admit float64) float64 {
 	if !(admit > 0) || admit >= 1 {
 		return 0
@@ -75,40 +110,16 @@ func Fading(age, hold, decay time.Duration) float64 {
 	}
 }
 
-// Moved says how far a value is from the one last sent.
-type Moved uint8
-
-const (
-	Still  Moved = iota // within 0.1 %: nothing to send
-	Drifts              // to be sent at the next T
-	Jumps               // to be sent at once
-)
-
-// AdmitMoved compares the admit of a cell with the one last sent.
-func AdmitMoved(now, sent float64) Moved {
-	d := math.Abs(now - sent)
-	if now > 2 && sent > 2 {
-		if d > farBand*sent {
-			return Jumps
-		}
-		return Still
+// period returns how often a cell is reported: HotT while it is hot.
+func period(hot bool) time.Duration {
+	if hot {
+		return HotT
 	}
-	return moved(d, sendBand*sent, quietBand*sent)
+	return T
 }
 
-// RateMoved compares the rate of a cell, in requests per second, with the one
-// last sent: it jumps when it leaves 2 % and three deviations of its own noise.
-func RateMoved(now, sent float64) Moved {
-	return moved(math.Abs(now-sent), max(sendBand*sent, 3*math.Sqrt(sent/(2*T.Seconds()))), quietBand*sent)
-}
-
-func moved(d, jump, drift float64) Moved {
-	switch {
-	case d > jump:
-		return Jumps
-	case d > drift:
-		return Drifts
-	default:
-		return Still
-	}
+// deviation returns the standard deviation of a rate in requests per second,
+// estimated by an exponential mean over that period.
+func deviation(rps float64, period time.Duration) float64 {
+	return math.Sqrt(rps / (2 * period.Seconds()))
 }

@@ -5,44 +5,102 @@ import (
 	"time"
 )
 
-// Mean turns the offered rate of one cell, as its instance sums it, into what
-// the cell admits. It averages over as many events as the noise requires
-// (3000/limit seconds, at most 20), starts anew when the rate has jumped, and
-// begins to drop only when the mean is significantly above the limit. The zero
+// Mean is the offered rate of one cell, averaged over as many events as the
+// noise requires: 3000/limit seconds, at most 20; anew from a jump. The zero
 // value is a cell nobody has reported.
 type Mean struct {
 	rate    float64   // requests per second
 	stepped time.Time // last Step
 	jumped  time.Time // last jump of the rate
-	active  bool      // dropping
 }
 
+// Rate returns the mean in requests per second.
+func (m *Mean) Rate() float64 { return m.rate }
+
 // Step takes in the offered rate and the limit, in requests per second (the
-// limit positive), and returns limit / mean rate: the share that is admitted
-// when below 1. It is above 0 and at most 1e6.
-func (m *Mean) Step(now time.Time, offered, limit float64) float64 {
-	period := T.Seconds()
-	window := min(meanCap.Seconds(), meanEvents/limit)
-	deviation := math.Sqrt(m.rate / (2 * period))
-	if math.Abs(offered-m.rate) > jumpSigmas*deviation {
+// limit positive), of reports that come once in that period, and returns the
+// mean rate.
+func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration) float64 {
+	if math.Abs(offered-m.rate) > jumpSigmas*deviation(m.rate, period) {
 		m.rate = offered
 		m.jumped = now
 	} else {
 		// A false jump must be forgotten fast: average over the time since it.
-		over := min(window, max(period/2, now.Sub(m.jumped).Seconds()))
+		over := min(window(limit), max(T.Seconds()/2, now.Sub(m.jumped).Seconds()))
 		m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/over)) * (offered - m.rate)
 	}
 	m.stepped = now
+	return m.rate
+}
 
-	switch noise := math.Sqrt(limit / (2 * (period + window))); {
-	case m.rate > limit+onSigmas*noise:
-		m.active = true
-	case m.rate <= limit:
-		m.active = false
+// window returns the seconds that a mean is taken over.
+func window(limit float64) float64 { return min(meanCap.Seconds(), meanEvents/limit) }
+
+// Gate turns the rate offered to one limit into what it admits. Dropping begins
+// only when the mean is significantly above the limit, and ends when it is not
+// above. The zero value is a limit nobody has been offered to.
+type Gate struct {
+	mean      Mean
+	reference float64   // the rate since it last moved significantly, a slow mean
+	referred  time.Time // last change of reference; zero: never
+	moved     time.Time // when the rate did; zero: never
+	heated    time.Time // last time that it was hot; zero: never
+	active    bool      // dropping
+	hot       bool
+}
+
+// Resume takes in that another decider was dropping, or not, until now.
+func (g *Gate) Resume(active bool) { g.active = active }
+
+// Active reports whether the limit drops.
+func (g *Gate) Active() bool { return g.active }
+
+// Hot reports whether the rate is near the limit, or above, and moved a moment
+// ago: reports are wanted sooner.
+func (g *Gate) Hot() bool { return g.hot }
+
+// Step takes in the offered rate and the limit, in requests per second (the
+// limit positive), and returns limit / mean rate: the share that is admitted
+// when below 1. It is above 0 and at most 1e6.
+func (g *Gate) Step(now time.Time, offered, limit float64) float64 {
+	every := g.noise(now)
+	mean := g.mean.Step(now, offered, limit, every)
+	switch noise := math.Sqrt(limit / (2 * (T.Seconds() + window(limit)))); {
+	case mean > limit+onSigmas*noise:
+		g.active = true
+	case mean <= limit:
+		g.active = false
 	}
-	admit := Admit(m.rate, limit)
-	if !m.active {
+	g.heat(now, offered, limit, every)
+	admit := Admit(mean, limit)
+	if !g.active {
 		return max(admit, 1)
 	}
 	return admit
+}
+
+// noise returns the period whose noise the offered rate has. Estimates that
+// were made for a hot cell stay as noisy for a while: a threshold that did not
+// know would take what is left of it for a jump, or keep the cell hot.
+func (g *Gate) noise(now time.Time) time.Duration {
+	return period(g.hot || !g.heated.IsZero() && now.Sub(g.heated) < HotNoise)
+}
+
+// heat decides whether the cell is hot: near its limit, and moved a moment ago.
+func (g *Gate) heat(now time.Time, offered, limit float64, every time.Duration) {
+	switch {
+	case g.referred.IsZero():
+		g.reference = offered // the first rate is no move
+	case math.Abs(offered-g.reference) > max(hotShare*g.reference, jumpSigmas*deviation(g.reference, every)):
+		g.reference, g.moved = offered, now
+	default:
+		// One sample as reference would be as noisy as what is compared with it.
+		g.reference += (1 - math.Exp(-now.Sub(g.referred).Seconds()/hotWindow.Seconds())) * (offered - g.reference)
+	}
+	g.referred = now
+	g.hot = offered > nearLimit*limit && limit*HotT.Seconds() >= hotEvents &&
+		!g.moved.IsZero() && now.Sub(g.moved) < HotFor
+	if g.hot {
+		g.heated = now
+	}
 }

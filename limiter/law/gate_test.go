@@ -7,38 +7,41 @@ import (
 	"time"
 )
 
-// hosts offer a load to one cell, report it each T, each in a phase of its own,
-// and a mean decides on what they reported.
+// hosts offer a load to one cell, report it on events and each period, each in
+// a phase of its own, and a gate decides on what they reported.
 type hosts struct {
-	random    *rand.Rand
-	estimates []Estimate
-	told      []float64
-	mean      Mean
-	now       time.Time
-	step      int
+	random *rand.Rand
+	hosts  []Host
+	mean   Gate
+	now    time.Time
+	step   int
 }
 
 func newHosts(r *rand.Rand, n int) *hosts {
-	return &hosts{random: r, estimates: make([]Estimate, n), told: make([]float64, n), now: time.Unix(1e9, 0)}
+	return &hosts{random: r, hosts: make([]Host, n), now: time.Unix(1e9, 0)}
 }
 
 // offer turns the timer of all hosts once, at a rate together, and returns what
 // was offered and what of it is admitted.
 func (h *hosts) offer(rps, limit float64) (offered, admit float64) {
-	period := int(T / Delta)
 	var sum float64
-	for i := range h.estimates {
-		n := poisson(h.random, rps/float64(len(h.estimates))*Delta.Seconds())
+	for i := range h.hosts {
+		at := &h.hosts[i]
+		n := poisson(h.random, rps/float64(len(h.hosts))*Delta.Seconds())
 		offered += n
-		rate := h.estimates[i].Step(n, Delta)
-		if (h.step+i)%period == 0 {
-			h.told[i] = rate
+		at.Step(n, Delta)
+		if at.Event() || (h.step+i)%int(period(at.Verdict.Hot)/Delta) == 0 {
+			at.Reported(uint64(h.step + 1))
 		}
-		sum += h.told[i]
+		sum += at.Sent()
 	}
 	h.step++
 	h.now = h.now.Add(Delta)
-	return offered, h.mean.Step(h.now, sum, limit)
+	admit = h.mean.Step(h.now, sum, limit)
+	for i := range h.hosts {
+		h.hosts[i].Verdict = Verdict{Admit: admit, Offered: sum, Hosts: float64(len(h.hosts)), Hot: h.mean.Hot()}
+	}
+	return offered, admit
 }
 
 // dropped returns the share that is dropped of a constant load over d, after
@@ -57,7 +60,7 @@ func (h *hosts) dropped(rps, limit float64, warm, d time.Duration) float64 {
 }
 
 // Property 1.
-func TestMeanDropsNothingWithinTheLimit(t *testing.T) {
+func TestGateDropsNothingWithinTheLimit(t *testing.T) {
 	tests := []struct {
 		name       string
 		rps, limit float64
@@ -89,7 +92,7 @@ func TestMeanDropsNothingWithinTheLimit(t *testing.T) {
 }
 
 // Properties 2 and 3: the formula is the truth.
-func TestMeanIsTheFormula(t *testing.T) {
+func TestGateIsTheFormula(t *testing.T) {
 	tests := []struct {
 		name       string
 		rps, limit float64
@@ -117,8 +120,8 @@ func TestMeanIsTheFormula(t *testing.T) {
 }
 
 // start returns a mean that has been at a rate for a while, and the time.
-func start(rate, limit float64) (*Mean, time.Time) {
-	m, now := &Mean{}, time.Unix(1e9, 0)
+func start(rate, limit float64) (*Gate, time.Time) {
+	m, now := &Gate{}, time.Unix(1e9, 0)
 	for range 400 {
 		now = now.Add(T / 4)
 		m.Step(now, rate, limit)
@@ -126,7 +129,7 @@ func start(rate, limit float64) (*Mean, time.Time) {
 	return m, now
 }
 
-func TestMeanHysteresis(t *testing.T) {
+func TestGateHysteresis(t *testing.T) {
 	const limit = 100.0 // two deviations are 100 + 2*sqrt(100/(2*21)) = 103.1
 	tests := []struct {
 		name   string
@@ -155,25 +158,25 @@ func TestMeanHysteresis(t *testing.T) {
 	}
 }
 
-func TestMeanNeverDropsAtOrBelowTheLimit(t *testing.T) {
+func TestGateNeverDropsAtOrBelowTheLimit(t *testing.T) {
 	random := source(t, 3)
 	for range 200 {
 		limit := math.Exp(random.Float64()*20 - 6)
-		m, now := &Mean{}, time.Unix(1e9, 0)
+		m, now := &Gate{}, time.Unix(1e9, 0)
 		for range 200 {
 			now = now.Add(time.Duration(random.IntN(2000)) * time.Millisecond)
 			admit := m.Step(now, limit*random.Float64()*2, limit)
-			if m.rate <= limit && admit < 1 {
-				t.Fatalf("admits %v at a mean of %v rps, limit %v", admit, m.rate, limit)
+			if m.mean.rate <= limit && admit < 1 {
+				t.Fatalf("admits %v at a mean of %v rps, limit %v", admit, m.mean.rate, limit)
 			}
 			if !(admit > 0 && admit <= 1e6*(1+1e-12)) {
-				t.Fatalf("admits %v at a mean of %v rps, limit %v", admit, m.rate, limit)
+				t.Fatalf("admits %v at a mean of %v rps, limit %v", admit, m.mean.rate, limit)
 			}
 		}
 	}
 }
 
-func TestMeanJumpsAtOnce(t *testing.T) {
+func TestGateJumpsAtOnce(t *testing.T) {
 	m, now := start(22_000, 44_000)
 	if got, want := m.Step(now.Add(50*time.Millisecond), 367_000, 44_000), 44.0/367; math.Abs(got-want) > 1e-9 {
 		t.Errorf("admits %v right after the published surge, want %v", got, want)
@@ -185,7 +188,7 @@ func TestMeanJumpsAtOnce(t *testing.T) {
 
 // Trap 5: after a jump the mean is over the time since it, not over the long
 // window, so a false one is forgotten.
-func TestMeanForgetsAFalseJump(t *testing.T) {
+func TestGateForgetsAFalseJump(t *testing.T) {
 	const limit = 5.0
 	m, now := start(4.5, limit)
 	m.Step(now.Add(T), 30, limit) // one host said so, by chance
@@ -202,7 +205,7 @@ func TestMeanForgetsAFalseJump(t *testing.T) {
 	}
 }
 
-func TestMeanTakesANewLimit(t *testing.T) {
+func TestGateTakesANewLimit(t *testing.T) {
 	m, now := start(1000, 2000)
 	if got := m.Step(now.Add(T), 1000, 500); math.Abs(got-0.5) > 1e-9 {
 		t.Errorf("admits %v of 1000 rps after the limit fell to 500, want half", got)
@@ -212,14 +215,14 @@ func TestMeanTakesANewLimit(t *testing.T) {
 	}
 }
 
-func FuzzMean(f *testing.F) {
+func FuzzGate(f *testing.F) {
 	f.Add(100.0, 5.0, int64(time.Second))
 	f.Add(1e13, 0.001, int64(1))
 	f.Fuzz(func(t *testing.T, offered, limit float64, step int64) {
 		if !(offered >= 0 && offered <= 1e13 && limit >= 0.001 && limit <= 1e9) || step < 0 || step > int64(time.Hour) {
 			return
 		}
-		var m Mean
+		var m Gate
 		now := time.Unix(1e9, 0)
 		for i := range 20 {
 			now = now.Add(time.Duration(step))
