@@ -1,9 +1,6 @@
 package limiter
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Behavior says what happens to the requests that a bucket selects. The zero
 // value is Allow, so a bucket without one drops nothing.
@@ -139,31 +136,22 @@ type Bucket struct {
 	// Share is how callers divide the limit. MaxMin gives each caller a cell of
 	// its own; it excludes PerCaller and Block.
 	Share Share
-	// Weights has the weights of callers under MaxMin; others weigh 1.
+	// Weights has the weights of callers under MaxMin, in [0.001, 1000]; others
+	// weigh 1. nil: all do.
 	Weights map[string]float64
 	// Tiers are classes of requests, from the one that is kept longest to the
-	// one that is shed first; nil: none. Each has a cell of its own.
+	// one that is shed first; nil: none. Each has a cell of its own. They
+	// exclude Block.
 	Tiers []Tier
 	// ShedRetriesFirst gives retries cells of their own, shed before those of
-	// first attempts.
+	// first attempts. It excludes Block.
 	ShedRetriesFirst bool
 	// Coherent draws once for each trace instead of for each request, so that
-	// all hops of a journey that drop the same share drop the same journeys.
+	// all hops of a journey that drop the same share drop the same journeys;
+	// see Coin.FlipTrace. It excludes Block.
 	Coherent bool
 	// HoldOnSilence keeps the last ratio for as long as nothing is heard.
 	HoldOnSilence bool
-}
-
-// Tier is a class of requests within a bucket. A request is in the first tier
-// of the bucket that selects it, and in the last one if none does.
-type Tier struct {
-	Name string
-	// Callers select by caller; nil: none.
-	Callers []Pattern
-	// Header and Values select by a request header; empty: none. All tiers of
-	// a service that name a header name the same one.
-	Header string
-	Values []string
 }
 
 // FullName returns the name by which the bucket goes outside its limits file,
@@ -201,39 +189,6 @@ type CellID struct {
 	Class    string // one of Bucket.Classes; "" if there are none
 }
 
-// Retry is the class of retries in a bucket without tiers.
-const Retry = "retry"
-
-// First is the class of first attempts in a bucket without tiers.
-const First = "first"
-
-// Classes returns the classes of requests that have cells of their own, from
-// the one that is kept longest to the one that is shed first; nil if the bucket
-// has neither tiers nor sheds retries first. Retries of a tier are named
-// "tier/retry", and all of them come after all first attempts.
-func (b *Bucket) Classes() []string {
-	var classes []string
-	for _, t := range b.Tiers {
-		classes = append(classes, t.Name)
-	}
-	if !b.ShedRetriesFirst {
-		return classes
-	}
-	if classes == nil {
-		return []string{First, Retry}
-	}
-	for _, t := range b.Tiers {
-		classes = append(classes, t.Name+"/"+Retry)
-	}
-	return classes
-}
-
-// Rank returns the place of a class among Classes, 0 for the one that is kept
-// longest, and for "".
-func (b *Bucket) Rank(class string) int {
-	return max(0, slices.Index(b.Classes(), class))
-}
-
 // Weight returns what a caller weighs under MaxMin.
 func (b *Bucket) Weight(caller string) float64 {
 	if w, ok := b.Weights[caller]; ok {
@@ -244,9 +199,6 @@ func (b *Bucket) Weight(caller string) float64 {
 
 // HasCallers reports whether each caller has a cell of its own.
 func (b *Bucket) HasCallers() bool { return b.PerCaller || b.Share == MaxMin }
-
-// HasClasses reports whether each class of requests has a cell of its own.
-func (b *Bucket) HasClasses() bool { return len(b.Tiers) > 0 || b.ShedRetriesFirst }
 
 // Divides reports whether several cells share one limit of the bucket.
 func (b *Bucket) Divides() bool { return b.Share == MaxMin || b.HasClasses() }
@@ -312,11 +264,4 @@ func (b *Bucket) HasCell(id CellID, zone, region string) bool {
 func (b *Bucket) Is(id CellID) bool {
 	return id.Bucket == b.FullName() && (id.Instance != "") == (b.Scope != Global) &&
 		(id.Caller != "") == b.HasCallers() && b.hasClass(id.Class)
-}
-
-func (b *Bucket) hasClass(class string) bool {
-	if !b.HasClasses() {
-		return class == ""
-	}
-	return slices.Contains(b.Classes(), class)
 }

@@ -1,11 +1,12 @@
 package limiter
 
 // build finds the steps of a new leaf and gives it counters; l.mu is held.
-func (l *Limiter) build(f *leaf, verified bool) {
+func (l *Limiter) build(f *leaf, v variant) {
 	t := f.table
+	f.retry = v.retry
 	f.exempt = t.matcher.exempts(f.class[0], f.class[1])
 	if !f.exempt {
-		l.addSteps(f, t.matcher.match(f.class[0], f.class[1], verified), verified)
+		l.addSteps(f, t.matcher.match(f.class[0], f.class[1], v.verified), v)
 	}
 	n := f.span().n
 	place := l.counts.take(n)
@@ -18,20 +19,21 @@ func (l *Limiter) build(f *leaf, verified bool) {
 	f.usedAt = l.now
 }
 
-func (l *Limiter) addSteps(f *leaf, rules []*rule, verified bool) {
+func (l *Limiter) addSteps(f *leaf, rules []*rule, v variant) {
 	f.steps = f.inline[:0]
 	if len(rules) > len(f.inline) {
 		f.steps = make([]step, 0, len(rules))
 	}
 	for _, r := range rules {
 		caller, _ := f.counted()
-		if r.bucket.Verified && !verified {
-			caller = UnknownCaller
+		class := f.class[0]
+		if r.bucket.Verified && !v.verified {
+			caller, class = UnknownCaller, f.table.matcher.unknown
 		}
-		c := l.cell(f.table.callee, r, caller)
+		c := l.cell(f.table.callee, r, caller, r.bucket.classOf(class, v))
 		l.adopt(c)
 		shadow := r.bucket.Behavior == Allow
-		f.steps = append(f.steps, step{ratio: c.ratio, cell: c, bucket: r.bucket, shadow: shadow})
+		f.steps = append(f.steps, step{ratio: c.ratio, cell: c, bucket: r.bucket, shadow: shadow, coherent: r.bucket.Coherent})
 		f.enforced = f.enforced || !shadow
 		f.costed = f.costed || r.bucket.Cost.Header != ""
 	}

@@ -5,13 +5,14 @@ import "sync/atomic"
 // Callee decides requests to one service. Limiter.Service makes it; the zero
 // value is not usable. All methods may be called concurrently.
 type Callee struct {
-	own     [2]atomic.Pointer[index] // leaves for callers not verified and verified
+	own     atomic.Pointer[index] // leaves of level own for requests of variant 0
 	table   atomic.Pointer[table]
 	limiter *Limiter
 	name    string
 
 	// Requests without a limit, by reason; written by Collect but for panics.
 	noLimits, exempt, failOpen, panics atomic.Uint64
+	retries                            atomic.Uint64 // requests; written by Collect
 
 	cells map[CellID]*Cell // guarded by Limiter.mu
 }
@@ -22,11 +23,11 @@ func (s *Callee) Decide(caller, procedure string) Decision {
 	if caller == "" {
 		caller = UnknownCaller
 	}
-	f := s.own[0].Load().find(caller, procedure)
+	f := s.own.Load().find(caller, procedure)
 	if f == nil {
-		f = s.leaf(caller, procedure, false)
+		f = s.leaf(&Request{Caller: caller, Procedure: procedure})
 	}
-	return f.decide(1)
+	return f.decide(1, nil)
 }
 
 // DecideRequest is Decide for a whole request; r.Service is ignored.
@@ -34,25 +35,23 @@ func (s *Callee) DecideRequest(r Request) Decision {
 	if r.Caller == "" {
 		r.Caller = UnknownCaller
 	}
-	// Most services do not tell verified callers apart, and then all share the
-	// first index.
-	verified := r.Verified && s.table.Load().matcher.verified
-	own := &s.own[0]
-	if verified {
-		own = &s.own[1]
+	own := &s.own
+	if r.Verified || r.Attempt > 0 || r.Tier > 0 {
+		t := s.table.Load()
+		own = t.views[t.matcher.variantOf(&r)].own
 	}
 	f := own.Load().find(r.Caller, r.Procedure)
 	if f == nil {
-		f = s.leaf(r.Caller, r.Procedure, verified)
+		f = s.leaf(&r)
 	}
-	return f.decide(r.Cost)
+	return f.decide(r.Cost, &r.TraceID)
 }
 
 // leaf returns the leaf of a request that the index for the hot path lacks.
-func (s *Callee) leaf(caller, procedure string, verified bool) *leaf {
+func (s *Callee) leaf(r *Request) *leaf {
 	for {
 		// A table that was replaced meanwhile has no answer; the next one does.
-		if f := s.table.Load().leaf(caller, procedure, verified); f != nil {
+		if f := s.table.Load().leaf(r); f != nil {
 			return f
 		}
 	}
@@ -65,9 +64,7 @@ func (s *Callee) Configuration() *Service { return s.table.Load().config }
 // use makes t the table of s; Limiter.mu is held.
 func (s *Callee) use(t *table) {
 	old := s.table.Swap(t)
-	for i := range s.own {
-		s.own[i].Store(newIndex(0))
-	}
+	s.own.Store(noIndex())
 	if old == nil {
 		return
 	}

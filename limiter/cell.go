@@ -96,8 +96,19 @@ func (c *Cell) direct(p uint64, directive bool) {
 func (c *Cell) setBucket(b *Bucket) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bucket.Store(b)
+	old := c.bucket.Swap(b)
+	if old != nil && old.Coherent != b.Coherent {
+		// The two kinds of coin owe on different terms.
+		c.resetCoins()
+	}
 	c.apply()
+}
+
+// resetCoins makes all coins owe nothing; the cell has words.
+func (c *Cell) resetCoins() {
+	for i := 0; i < len(c.coins); i += c.stride {
+		c.coins[i].Store(0)
+	}
 }
 
 // apply makes what was set and the bucket take effect; c.mu is held.

@@ -24,13 +24,13 @@ func (l *Limiter) Cell(id CellID) *Cell {
 	return c
 }
 
-// has reports whether id can be a cell of a per-caller rule.
+// has reports whether id can be a cell of the rule.
 func (r *rule) has(id CellID) bool {
 	b := r.bucket
 	switch {
-	case !b.PerCaller || id.Caller == "" || id.Bucket != r.id.Bucket || id.Instance != r.id.Instance:
+	case id.Bucket != r.id.Bucket || id.Instance != r.id.Instance || (id.Caller != "") != b.HasCallers() || !b.hasClass(id.Class):
 		return false
-	case id.Caller == Other:
+	case !b.HasCallers() || id.Caller == Other:
 		return true // those beyond the bound, whatever their names
 	case id.Caller == UnknownCaller && !b.selectsUnknown():
 		return false
@@ -67,13 +67,17 @@ func (l *Limiter) allCells() []*Cell {
 	return list
 }
 
-// cell returns the cell for requests of caller that r selects; l.mu is held.
-func (l *Limiter) cell(s *Callee, r *rule, caller string) *Cell {
-	if r.cell != nil {
-		return r.cell
+// cell returns the cell for requests of caller that r selects and that are of
+// the class at that place; l.mu is held.
+func (l *Limiter) cell(s *Callee, r *rule, caller string, class int) *Cell {
+	if r.cells != nil {
+		return r.cells[class]
 	}
 	id := r.id
 	id.Caller = caller
+	if classes := r.bucket.Classes(); classes != nil {
+		id.Class = classes[class]
+	}
 	if c, ok := s.cells[id]; ok {
 		return c
 	}
@@ -85,9 +89,7 @@ func (l *Limiter) addCell(s *Callee, r *rule, id CellID) *Cell {
 	c := &Cell{id: id, ratioSpan: l.ratios.take(1), coinSpan: l.coins.take(1)}
 	c.ratio = &c.ratioSpan.words()[0]
 	c.coins, c.stride = c.coinSpan.words(), c.coinSpan.chunk.stride
-	for i := 0; i < len(c.coins); i += c.stride {
-		c.coins[i].Store(0)
-	}
+	c.resetCoins()
 	c.setBucket(r.bucket)
 	s.cells[id] = c
 	l.cells.Store(nil)

@@ -14,6 +14,16 @@ type class struct {
 	wider   *class // the next pattern of the chain; nil after ""
 }
 
+// in reports whether p selects the names of the class.
+func (c *class) in(p Pattern) bool {
+	for ; c != nil; c = c.wider {
+		if c.pattern == p {
+			return true
+		}
+	}
+	return false
+}
+
 // classifier knows the classes that the patterns of a service tell apart. It
 // is immutable; the zero value is not usable.
 type classifier struct {

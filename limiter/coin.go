@@ -33,6 +33,35 @@ func (c Coin) Flip(p, random uint64) (drop bool, next Coin) {
 	return drop, x + jitter - Coin(jitterSpan/2)
 }
 
+// A coin whose draws come from traces leaves the ratio alone while its debt is
+// what chance explains, and moves it by 1/tracePull of what is beyond.
+const (
+	traceSlack = 128 * Coin(One) // requests
+	tracePull  = 1024
+)
+
+// FlipTrace is Flip for draws that belong to journeys, in [0, One): it drops
+// what draws below the ratio. So all coins with the same draws drop the same
+// journeys, and those dropped at a ratio are dropped at any higher one too.
+//
+// Where the draws are not uniform, since a hop before this one dropped the
+// lowest, that alone would drop too little. The debt shows it: once it is
+// beyond 128 requests, the threshold moves until the share is the ratio again.
+// After n requests with uniform draws, the count of drops is within
+// 4*sqrt(n*p*(1-p)) of n*p (four standard deviations), as of a coin without
+// memory.
+func (c Coin) FlipTrace(p, draw uint64) (drop bool, next Coin) {
+	if p == 0 || p >= One {
+		return p != 0, c
+	}
+	threshold := Coin(p) + (c-min(max(c, -traceSlack), traceSlack))/tracePull
+	next = c + Coin(p)
+	if drop = Coin(draw) < threshold; drop {
+		next -= Coin(One)
+	}
+	return drop, next
+}
+
 // FixedRatio converts a drop ratio in [0, 1] for Coin.Flip; anything else, NaN
 // too, counts as 0. Only 1 itself becomes One: below it a few requests pass.
 func FixedRatio(p float64) uint64 {

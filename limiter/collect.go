@@ -142,13 +142,11 @@ func (t *table) forget(drop func(*leaf) bool) bool {
 	}
 	// A new slice: Collect may be reading the old one.
 	t.leaves = kept
-	for i, v := range t.views {
-		if i == 1 && v == t.views[0] {
-			break
-		}
+	for i := range t.views {
 		for level := range levels {
-			x := v.index(level)
-			x.Store(x.Load().live())
+			if x := t.views[i].index(level); x.Load().used > 0 {
+				x.Store(x.Load().live())
+			}
 		}
 	}
 	t.callee.limiter.retire(gone)

@@ -29,7 +29,7 @@ func (h *Handle) Decide() Decision {
 			return Decision{}
 		}
 	}
-	return f.decide(1)
+	return f.decide(1, nil)
 }
 
 // resolve finds the leaf anew; nil for the zero Handle.
@@ -37,9 +37,9 @@ func (h *Handle) resolve() *leaf {
 	if h.callee == nil {
 		return nil
 	}
-	f := h.callee.own[0].Load().find(h.caller, h.procedure)
+	f := h.callee.own.Load().find(h.caller, h.procedure)
 	if f == nil {
-		f = h.callee.leaf(h.caller, h.procedure, false)
+		f = h.callee.leaf(&Request{Caller: h.caller, Procedure: h.procedure})
 	}
 	h.leaf.Store(f)
 	return f

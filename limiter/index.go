@@ -23,7 +23,7 @@ type slot struct {
 	leaf atomic.Pointer[leaf]
 }
 
-// minSlots keeps the index of a service that nobody calls small.
+// minSlots is the size of the smallest index that has leaves.
 const minSlots = 8
 
 // newIndex returns an index with room for n leaves.
@@ -34,6 +34,9 @@ func newIndex(n int) *index {
 	}
 	return &index{slots: make([]slot, size), seed: maphash.MakeSeed()}
 }
+
+// noIndex returns an index that stays empty: adding a leaf makes another one.
+func noIndex() *index { return &index{slots: make([]slot, 1), seed: maphash.MakeSeed()} }
 
 // hash is never 0. The rotation keeps (a, b) and (b, a) apart.
 func (x *index) hash(caller, procedure string) uint64 {

@@ -82,12 +82,8 @@ func (l *Limiter) replace(s *Callee, config *Service) {
 		c.setBucket(l.rules[id.Bucket].rule.bucket)
 	}
 	for _, r := range m.all {
-		if r.bucket.PerCaller {
-			continue
-		}
-		r.cell = s.cells[r.id]
-		if r.cell == nil {
-			r.cell = l.addCell(s, r, r.id)
+		if !r.bucket.HasCallers() {
+			l.addClasses(s, r)
 		}
 	}
 	s.use(newTable(s, config, m, l.maxNames()))
@@ -96,13 +92,25 @@ func (l *Limiter) replace(s *Callee, config *Service) {
 // keeps reports whether the rules of s have a cell of that name.
 func (l *Limiter) keeps(s *Callee, id CellID) bool {
 	in, ok := l.rules[id.Bucket]
-	if !ok || in.callee != s {
-		return false
+	return ok && in.callee == s && in.rule.has(id)
+}
+
+// addClasses gives a rule whose callers share cells one for each class, or
+// one; l.mu is held.
+func (l *Limiter) addClasses(s *Callee, r *rule) {
+	classes := r.bucket.Classes()
+	if classes == nil {
+		classes = []string{""}
 	}
-	if in.rule.bucket.PerCaller {
-		return in.rule.has(id)
+	r.cells = make([]*Cell, len(classes))
+	for i, class := range classes {
+		id := r.id
+		id.Class = class
+		r.cells[i] = s.cells[id]
+		if r.cells[i] == nil {
+			r.cells[i] = l.addCell(s, r, id)
+		}
 	}
-	return in.rule.id == id
 }
 
 // clone returns a copy that shares nothing with s, and names the service in
@@ -113,7 +121,12 @@ func (s *Service) clone() *Service {
 	for i := range c.Buckets {
 		b := &c.Buckets[i]
 		b.Service = c.Name
-		b.Regions = maps.Clone(b.Regions)
+		b.Regions, b.Weights = maps.Clone(b.Regions), maps.Clone(b.Weights)
+		b.Tiers = slices.Clone(b.Tiers)
+		for j := range b.Tiers {
+			t := &b.Tiers[j]
+			t.Callers, t.Values = slices.Clone(t.Callers), slices.Clone(t.Values)
+		}
 	}
 	return &c
 }

@@ -36,6 +36,7 @@ type leaf struct {
 	class    [2]*class // of caller and procedure
 	level    level
 	exempt   bool          // never limited
+	retry    bool          // its requests are no first attempts
 	enforced bool          // has a step that drops
 	usedAt   time.Duration // limiter time of the last request; guarded by Limiter.collecting
 
@@ -48,19 +49,21 @@ type leaf struct {
 
 // step is one cell on the walk of a leaf.
 type step struct {
-	ratio  *atomic.Uint64 // the cell's; in units of 1/One
-	cell   *Cell
-	bucket *Bucket
-	shadow bool
+	ratio    *atomic.Uint64 // the cell's; in units of 1/One
+	cell     *Cell
+	bucket   *Bucket
+	shadow   bool
+	coherent bool // draws for each trace
 }
 
 // decide counts a request and walks the steps. It is the hot path: no lock, no
-// allocation, no clock, and no random number while all ratios are 0.
-func (f *leaf) decide(cost uint32) Decision {
+// allocation, no clock, and no random number while all ratios are 0. trace is
+// the request's trace id, nil or zero if it has none.
+func (f *leaf) decide(cost uint32, trace *[16]byte) Decision {
 	shard := processor() & f.chunk.mask
 	for i := range f.steps {
 		if f.steps[i].ratio.Load() != 0 {
-			return f.sample(i, shard, cost)
+			return f.sample(i, shard, cost, trace)
 		}
 	}
 	f.count(len(f.steps), shard, cost)
@@ -69,11 +72,11 @@ func (f *leaf) decide(cost uint32) Decision {
 
 // sample walks from step first on, and tosses the coin of each cell with a
 // ratio.
-func (f *leaf) sample(first, shard int, cost uint32) Decision {
+func (f *leaf) sample(first, shard int, cost uint32, trace *[16]byte) Decision {
 	for i := first; i < len(f.steps); i++ {
 		s := &f.steps[i]
 		p := s.ratio.Load()
-		if p == 0 || !s.cell.toss(p, shard) {
+		if p == 0 || !f.selects(s, p, shard, trace) {
 			continue
 		}
 		f.count(i, shard, cost)
@@ -93,14 +96,19 @@ func (f *leaf) count(position, shard int, cost uint32) {
 	}
 }
 
-// toss flips the cell's coin of that shard at ratio p.
-func (c *Cell) toss(p uint64, shard int) bool {
+// selects flips the coin of a step's cell, of that shard, at ratio p.
+func (f *leaf) selects(s *step, p uint64, shard int, trace *[16]byte) (drop bool) {
 	if p >= One {
 		return true
 	}
-	word := &c.coins[shard*c.stride]
+	word := &s.cell.coins[shard*s.cell.stride]
 	coin := Coin(word.Load())
-	drop, next := coin.Flip(p, rand.Uint64())
+	var next Coin
+	if s.coherent {
+		drop, next = coin.FlipTrace(p, f.table.callee.limiter.draw(trace))
+	} else {
+		drop, next = coin.Flip(p, rand.Uint64())
+	}
 	// Adding the difference keeps the debt exact when two goroutines meet here.
 	word.Add(uint64(next - coin))
 	return drop
@@ -146,6 +154,9 @@ func (f *leaf) collect(now time.Duration) {
 	}
 	f.usedAt = now
 	f.table.callee.countUnlimited(f, total)
+	if f.retry {
+		f.table.callee.retries.Add(total)
+	}
 	f.walk(sums, f.collected, func(s *step, c Counts) { s.cell.add(c) })
 	copy(f.collected, sums)
 }

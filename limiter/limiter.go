@@ -42,6 +42,7 @@ type Limiter struct {
 	services atomic.Pointer[map[string]*Callee] // the map is immutable
 	full     atomic.Bool                        // no room for further services
 	public   atomic.Pointer[string]             // Configuration.PublicURL; nil: none
+	salt     atomic.Uint64                      // of coherent draws
 
 	installing sync.Mutex // serialises Install; taken before collecting and mu
 	collecting sync.Mutex // serialises Collect and Detail; taken before mu
@@ -49,7 +50,7 @@ type Limiter struct {
 	mu         sync.Mutex           // guards what follows, and growing what is read freely
 	configured int                  // services that have a configuration
 	rules      map[string]installed // full name of a bucket → where it is
-	orphans    map[*Cell]*Callee    // per-caller cells that no leaf has
+	orphans    map[*Cell]*Callee    // cells of callers that no leaf has
 	retired    []*batch
 	counts     *arena // of leaves
 	coins      *arena

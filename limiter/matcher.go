@@ -15,28 +15,30 @@ type matcher struct {
 	rules      map[Match][]*rule
 	all        []*rule // in the order of the cascade
 	exempt     map[Match]struct{}
-	unknown    *class // of UnknownCaller
-	perCaller  bool   // a bucket has a cell for each caller
-	verified   bool   // a bucket asks for verified callers
+	unknown    *class   // of UnknownCaller
+	perCaller  bool     // a bucket has a cell for each caller
+	verified   bool     // a bucket asks for verified callers
+	tierValues []string // header values that select tiers
 }
 
 // rule is a bucket as the matcher sees it.
 type rule struct {
 	bucket *Bucket
-	id     CellID // without a caller
-	cell   *Cell  // nil if the bucket is per caller
-	rank   int    // place in the cascade
+	id     CellID  // without caller and class
+	cells  []*Cell // one for each class; nil if each caller has cells
+	rank   int     // place in the cascade
 }
 
 // newMatcher compiles a service for a node of zone and region.
 func newMatcher(s *Service, zone, region string) *matcher {
-	m := &matcher{rules: map[Match][]*rule{}, exempt: map[Match]struct{}{}}
+	m := &matcher{rules: map[Match][]*rule{}, exempt: map[Match]struct{}{}, tierValues: s.TierValues()}
 	callers, procedures := []Pattern{UnknownCaller}, []Pattern{}
 	for i := range s.Buckets {
 		b := &s.Buckets[i]
 		callers, procedures = append(callers, b.Match.Caller), append(procedures, b.Match.Procedure)
+		callers = append(callers, b.callerPatterns()...)
 		m.all = append(m.all, &rule{bucket: b, id: CellID{Bucket: b.FullName(), Instance: b.Instance(zone, region)}})
-		m.perCaller = m.perCaller || b.PerCaller
+		m.perCaller = m.perCaller || b.HasCallers()
 		m.verified = m.verified || b.Verified
 	}
 	for _, e := range s.Exempt {
@@ -145,8 +147,8 @@ func (m *matcher) gather(rules []*rule, caller, procedure *class, accept func(*r
 }
 
 // selectsUnknown reports whether a bucket whose patterns select UnknownCaller
-// means it. One cell for each caller, of any name, is not for requests without
-// one.
+// means it. A limit for each caller, of any name, is not for requests without
+// one; a limit that callers share is, whatever divides it.
 func (b *Bucket) selectsUnknown() bool {
 	return !b.PerCaller || b.Match.Caller != "" && b.Match.Caller != "*"
 }

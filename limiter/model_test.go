@@ -18,6 +18,7 @@ type model struct {
 	service *Service
 	closed  map[CellID]bool // ratio 1
 	counts  map[CellID]Counts
+	retries uint64
 }
 
 func newModel(s *Service) *model {
@@ -30,6 +31,9 @@ func (m *model) decide(r Request, counted string) string {
 	if r.Caller == "" {
 		r.Caller, counted = UnknownCaller, UnknownCaller
 	}
+	if r.Attempt > 0 {
+		m.retries++
+	}
 	for _, e := range m.service.Exempt {
 		if e.Caller.Match(r.Caller) && e.Procedure.Match(r.Procedure) {
 			return ""
@@ -37,12 +41,14 @@ func (m *model) decide(r Request, counted string) string {
 	}
 	for _, b := range m.matching(r) {
 		id := CellID{Bucket: b.FullName(), Instance: b.Instance("z1", "r1")}
-		if b.PerCaller {
-			id.Caller = counted
-			if b.Verified && !r.Verified {
-				id.Caller = UnknownCaller
-			}
+		caller, as := r.Caller, counted
+		if b.Verified && !r.Verified {
+			caller, as = UnknownCaller, UnknownCaller
 		}
+		if b.PerCaller || b.Share == MaxMin {
+			id.Caller = as
+		}
+		id.Class = m.class(b, caller, r)
 		cost := uint64(max(b.Cost.Fixed, 1))
 		if b.Cost.Header != "" {
 			cost = uint64(min(max(r.Cost, 1), 1_000_000))
@@ -62,6 +68,39 @@ func (m *model) decide(r Request, counted string) string {
 		}
 	}
 	return ""
+}
+
+// class returns the class of a request in b, word for word as docs/concepts.md
+// has it.
+func (m *model) class(b *Bucket, caller string, r Request) string {
+	tier := ""
+	if len(b.Tiers) > 0 {
+		tier = b.Tiers[len(b.Tiers)-1].Name
+	}
+	for _, t := range slices.Backward(b.Tiers) { // so that the first one stays
+		for _, p := range t.Callers {
+			if p.Match(caller) {
+				tier = t.Name
+			}
+		}
+		for _, v := range t.Values {
+			if r.Tier == m.service.Tier(v) {
+				tier = t.Name
+			}
+		}
+	}
+	switch {
+	case !b.ShedRetriesFirst:
+		return tier
+	case tier == "" && r.Attempt > 0:
+		return "retry"
+	case tier == "":
+		return "first"
+	case r.Attempt > 0:
+		return tier + "/retry"
+	default:
+		return tier
+	}
 }
 
 // matching returns the buckets that r passes, sorted by the rule of the
@@ -113,6 +152,7 @@ var (
 	modelCallers    = []string{"", "a", "ab", "abc", "b", "ba", "_unknown", "_other", "c"}
 	modelProcedures = []string{"", "x", "xy", "xyz", "y", "yx", "z"}
 	callerPatterns  = []Pattern{"", "*", "a", "a*", "ab", "ab*", "abc", "abc*", "b*", "_*", "_unknown", "_unknown*"}
+	tierValues      = []string{"high", "mid", "low", ""}
 	procPatterns    = []Pattern{"", "*", "x", "x*", "xy", "xy*", "xyz", "y*", "yx"}
 )
 
@@ -136,6 +176,8 @@ func randomService(r *rand.Rand, name string) Service {
 		}
 		if r.IntN(8) == 0 {
 			b.Block, b.LimitRPS = true, 0
+		} else {
+			divide(r, &b)
 		}
 		switch r.IntN(5) {
 		case 0:
@@ -154,6 +196,30 @@ func randomService(r *rand.Rand, name string) Service {
 		}
 	}
 	return s
+}
+
+// divide makes b have cells of its own for callers and classes, now and then.
+func divide(r *rand.Rand, b *Bucket) {
+	if !b.PerCaller && r.IntN(3) == 0 {
+		b.Share = MaxMin
+		if r.IntN(2) == 0 {
+			b.Weights = map[string]float64{"a": 2, "ba": 0.5}
+		}
+	}
+	b.ShedRetriesFirst, b.Coherent = r.IntN(4) == 0, r.IntN(4) == 0
+	if r.IntN(3) != 0 {
+		return
+	}
+	for i := range 2 + r.IntN(3) {
+		t := Tier{Name: fmt.Sprintf("t%d", i)}
+		if r.IntN(2) == 0 {
+			t.Callers = []Pattern{pick(r, callerPatterns[1:]), pick(r, callerPatterns[1:])}
+		}
+		if len(t.Callers) == 0 || r.IntN(2) == 0 {
+			t.Header, t.Values = "x-priority", []string{pick(r, tierValues[:3])}
+		}
+		b.Tiers = append(b.Tiers, t)
+	}
 }
 
 func seeds(t *testing.T) []uint64 {
@@ -198,6 +264,10 @@ func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
 		req := Request{
 			Service: "s", Caller: pick(r, modelCallers), Procedure: pick(r, modelProcedures),
 			Cost: uint32(r.IntN(4)), Verified: r.IntN(2) == 0,
+			Attempt: uint32(max(r.IntN(5)-2, 0)), Tier: s.Tier(pick(r, tierValues)),
+		}
+		if r.IntN(2) == 0 {
+			req.TraceID[r.IntN(16)] = 1
 		}
 		want := m.decide(req, req.Caller)
 		if got := decideSomehow(l, r, req); got != want {
@@ -221,13 +291,20 @@ func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
 	}
 	l.Collect(now)
 	compareCounts(t, l, m, maxNames > 0, seed)
+	var retries uint64
+	for _, n := range l.Retries() {
+		retries += n
+	}
+	if retries != m.retries {
+		t.Fatalf("seed %d: %d retries, want %d", seed, retries, m.retries)
+	}
 }
 
 // decideSomehow decides by one of the ways in, and returns the name of the
 // bucket that dropped.
 func decideSomehow(l *Limiter, r *rand.Rand, req Request) string {
 	var d Decision
-	plain := req.Cost <= 1 && !req.Verified
+	plain := req.Cost <= 1 && !req.Verified && req.Attempt == 0 && req.Tier == 0
 	switch way := r.IntN(4); {
 	case way == 0 && plain:
 		d = l.Service(req.Service).Decide(req.Caller, req.Procedure)

@@ -11,9 +11,11 @@ type Request struct {
 	Cost uint32
 	// Attempt is 0 for the first attempt.
 	Attempt uint32
-	// Tier is the request's priority tier; 0: none.
+	// Tier is what the request's header says of its tier, as Service.Tier
+	// returns it; 0: nothing, and so is what the configuration does not have.
 	Tier uint32
-	// TraceID identifies the user's journey; the zero value: none.
+	// TraceID identifies the user's journey; the zero value: none. It matters
+	// in coherent buckets.
 	TraceID [16]byte
 	// Verified says that the caller's identity was proved, not claimed.
 	Verified bool

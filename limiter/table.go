@@ -45,7 +45,7 @@ type table struct {
 	maxNames   int
 	callers    names
 	procedures names
-	views      [2]*view // for callers not verified and verified; may be the same
+	views      []view // by number of the variant
 
 	full [levels]atomic.Bool // no room for further leaves of that level
 
@@ -53,16 +53,9 @@ type table struct {
 	count  [levels]int // of live leaves, guarded by Limiter.mu
 }
 
-// view holds the leaves for callers of one kind. Those of level own are in the
-// callee, where the hot path finds them.
-type view struct {
-	verified bool
-	own      *atomic.Pointer[index]
-	shared   [levels]atomic.Pointer[index] // without own
-}
-
 // place is where a request belongs.
 type place struct {
+	view              *view
 	level             level
 	caller, procedure string    // key in the index of that level
 	class             [2]*class // of caller and procedure
@@ -71,55 +64,40 @@ type place struct {
 func newTable(s *Callee, config *Service, m *matcher, maxNames int) *table {
 	t := &table{callee: s, config: config, matcher: m, maxNames: maxNames}
 	t.callers.max, t.procedures.max = maxNames, maxNames
-	for i := range t.views {
-		if i == 1 && !m.verified {
-			t.views[i] = t.views[0]
-			continue
-		}
-		v := &view{verified: i == 1, own: &s.own[i]}
-		for level := range v.shared {
-			v.shared[level].Store(newIndex(0))
-		}
-		t.views[i] = v
-	}
+	t.views = newViews(m, &s.own)
 	return t
-}
-
-// index returns the index of a level.
-func (v *view) index(l level) *atomic.Pointer[index] {
-	if l == own {
-		return v.own
-	}
-	return &v.shared[l]
 }
 
 // find returns the place of a request and the leaf there, nil if there is none
 // yet.
-func (t *table) find(caller, procedure string, v *view) (place, *leaf) {
-	p := t.place(caller, procedure)
-	return p, v.index(p.level).Load().find(p.caller, p.procedure)
+func (t *table) find(r *Request) (place, *leaf) {
+	p := t.place(r.Caller, r.Procedure, &t.views[t.matcher.variantOf(r)])
+	return p, p.view.index(p.level).Load().find(p.caller, p.procedure)
 }
 
 // place returns where a request belongs as long as the bounds are where they
 // are.
-func (t *table) place(caller, procedure string) place {
+func (t *table) place(caller, procedure string, v *view) place {
 	c, p := t.matcher.callers.class(caller), t.matcher.procedures.class(procedure)
 	class := [2]*class{c, p}
 	knownCaller := c.exact || t.callers.takes(caller)
-	if knownCaller && (p.exact || t.procedures.takes(procedure)) && (!t.full[own].Load() || t.matcher.named(c, p)) {
-		return place{own, caller, procedure, class}
+	if knownCaller && (p.exact || t.procedures.takes(procedure)) && (!t.full[own].Load() || v.plain() && t.matcher.named(c, p)) {
+		return place{v, own, caller, procedure, class}
 	}
 	// A known caller keeps its cells even where its procedures are beyond.
 	if t.matcher.perCaller && knownCaller && !c.exact && !t.full[byCaller].Load() {
-		return place{byCaller, caller, string(p.pattern), class}
+		return place{v, byCaller, caller, string(p.pattern), class}
 	}
 	if t.full[byClass].Load() {
+		if !v.plain() {
+			return t.place(caller, procedure, &t.views[v.number&verifiedBit])
+		}
 		// The last resort passes over buckets of procedures: there are no more
 		// such leaves than patterns of callers.
 		p = t.matcher.procedures.rest
 		class[1] = p
 	}
-	return place{byClass, string(c.pattern), string(p.pattern), class}
+	return place{v, byClass, string(c.pattern), string(p.pattern), class}
 }
 
 // tells reports whether caller has cells of its own, Other among them.
@@ -129,12 +107,8 @@ func (t *table) tells(caller string) bool {
 
 // leaf returns the leaf of a request, and adds it if need be. It returns nil
 // if t is no longer the callee's table.
-func (t *table) leaf(caller, procedure string, verified bool) *leaf {
-	v := t.views[0]
-	if verified {
-		v = t.views[1]
-	}
-	if _, f := t.find(caller, procedure, v); f != nil {
+func (t *table) leaf(r *Request) *leaf {
+	if _, f := t.find(r); f != nil {
 		return f
 	}
 	l := t.callee.limiter
@@ -143,21 +117,21 @@ func (t *table) leaf(caller, procedure string, verified bool) *leaf {
 	if t.callee.table.Load() != t {
 		return nil
 	}
-	p, f := t.find(caller, procedure, v)
+	p, f := t.find(r)
 	if f == nil {
-		f = t.add(p, v)
+		f = t.add(p)
 	}
 	return f
 }
 
 // add makes the leaf of p; Limiter.mu is held.
-func (t *table) add(p place, v *view) *leaf {
+func (t *table) add(p place) *leaf {
 	// One allocation of our own: the request's names may point into a buffer.
 	f := &leaf{names: strings.Clone(p.caller + p.procedure), split: uint32(len(p.caller)), table: t, level: p.level, class: p.class}
-	t.callee.limiter.build(f, v.verified)
+	t.callee.limiter.build(f, p.view.variant)
 	t.hold(f)
 	t.leaves = append(t.leaves, f)
-	index := v.index(f.level)
+	index := p.view.index(f.level)
 	index.Store(index.Load().add(f))
 	return f
 }

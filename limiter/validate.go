@@ -50,6 +50,7 @@ func (s *Service) validate() []error {
 	for _, m := range s.Exempt {
 		errs = append(errs, validateMatch(fmt.Sprintf("service %q: exempt", s.Name), m)...)
 	}
+	errs = append(errs, s.validateTierHeader()...)
 	// What makes two buckets the same rule twice.
 	type rule struct {
 		match     Match
@@ -93,6 +94,8 @@ func (b *Bucket) validate(service string) []error {
 		refuse("cost is both fixed and from a header")
 	}
 	b.validateLimit(refuse)
+	b.validateShare(refuse)
+	b.validateTiers(refuse)
 	return errs
 }
 

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -38,6 +39,49 @@ func TestValidate(t *testing.T) {
 		{"other service", with(func(b *Bucket) { b.Service = "t" }), []string{`belongs to service "t"`}},
 		{"two costs", with(func(b *Bucket) { b.Cost = Cost{Fixed: 2, Header: "c"} }), []string{"both fixed and from a header"}},
 		{"cost too large", with(func(b *Bucket) { b.Cost.Fixed = maxCost + 1 }), []string{"cost 1000001 is above 1000000"}},
+		{"good max-min", with(func(b *Bucket) { b.Share, b.Weights = MaxMin, map[string]float64{"a": 0.001, "_unknown": 1000} }), nil},
+		{"good tiers", with(func(b *Bucket) {
+			b.Tiers = []Tier{{Name: "h-1", Callers: []Pattern{"a*"}, Header: "x-p", Values: []string{"high"}}, {Name: "Rest_"}}
+			b.ShedRetriesFirst, b.Coherent, b.HoldOnSilence = true, true, true
+		}), nil},
+		{"max-min for each caller", with(func(b *Bucket) { b.Share, b.PerCaller = MaxMin, true }), []string{"shares max-min and has a limit for each caller"}},
+		{"unknown share", with(func(b *Bucket) { b.Share = 9 }), []string{"unknown share 9"}},
+		{"block with share", with(func(b *Bucket) { b.Block, b.LimitRPS, b.Share = true, 0, MaxMin }), []string{"blocks and has share"}},
+		{"block with tiers", with(func(b *Bucket) { b.Block, b.LimitRPS, b.Tiers = true, 0, tiers("t", "u") }), []string{"blocks and has share, tiers"}},
+		{"block with retries", with(func(b *Bucket) { b.Block, b.LimitRPS, b.ShedRetriesFirst = true, 0, true }), []string{"blocks and has"}},
+		{"coherent block", with(func(b *Bucket) { b.Block, b.LimitRPS, b.Coherent = true, 0, true }), []string{"blocks and has"}},
+		{"weights without max-min", with(func(b *Bucket) { b.Weights = map[string]float64{"a": 1} }), []string{"weights need share max-min"}},
+		{"bad weights", with(func(b *Bucket) {
+			b.Share, b.Weights = MaxMin, map[string]float64{"": 1, "a*": 1, "b": 0, "c": 1001, "d": math.NaN(), "e": -1, long: 1}
+		}), []string{`weight of ""`, `weight of "a*", which is no name`, `weight 0 of "b" is not in [0.001, 1000]`, `1001 of "c"`, `NaN of "d"`, `-1 of "e"`, `weight of "nnn`}},
+		{"too many weights", with(func(b *Bucket) {
+			b.Share, b.Weights = MaxMin, map[string]float64{}
+			for i := range maxWeights + 1 {
+				b.Weights[fmt.Sprint(i)] = 1
+			}
+		}), []string{"1001 weights, at most 1000"}},
+		{"one tier", with(func(b *Bucket) { b.Tiers = []Tier{{Name: "t"}} }), []string{"1 tiers, not 2 to 8"}},
+		{"nine tiers", with(func(b *Bucket) { b.Tiers = tiers("a", "b", "c", "d", "e", "f", "g", "h", "i") }), []string{"9 tiers"}},
+		{"reserved tiers", with(func(b *Bucket) { b.Tiers = tiers("retry", "first") }), []string{`tier name "retry" stands for attempts`, `tier name "first"`}},
+		{"tier names", with(func(b *Bucket) { b.Tiers = tiers("", "a/b", long) }), []string{`tier name "" is no name`, `tier name "a/b" is no name`, `tier name "nnn`}},
+		{"tiers twice", with(func(b *Bucket) { b.Tiers = tiers("t", "t") }), []string{`tier "t": twice`}},
+		{"tier of nothing", with(func(b *Bucket) { b.Tiers = []Tier{{Name: "t"}, {Name: "u"}} }), []string{`tier "t" selects nothing`}},
+		{"bad tier", with(func(b *Bucket) {
+			b.Tiers = []Tier{{Name: "t", Callers: []Pattern{"", Pattern(long)}, Header: "x"}, {Name: "u", Values: []string{"", long}}}
+		}), []string{`tier "t": caller pattern of 0 bytes`, "pattern of 257 bytes", `tier "t": a header needs values`, `tier "u": a header needs values`, "value of 0 bytes", "value of 257 bytes"}},
+		{"two tier headers", Service{Name: "s", Buckets: []Bucket{
+			{Name: "b1", LimitRPS: 1, Tiers: []Tier{{Name: "t", Header: "x-a", Values: []string{"1"}}, {Name: "u", Header: "X-A", Values: []string{"2"}}}},
+			{Name: "b2", LimitRPS: 1, Match: Match{Caller: "a"}, Tiers: []Tier{{Name: "t", Header: "x-b", Values: []string{"1"}}, {Name: "u"}}},
+		}}, []string{`tiers of bucket "b2" read the header "x-b", those of bucket "b1" "x-a"`}},
+		{"too many tier values", with(func(b *Bucket) {
+			b.Tiers = []Tier{{Name: "t", Header: "x", Values: make([]string, maxTierValues+1)}, {Name: "u"}}
+			for i := range b.Tiers[0].Values {
+				b.Tiers[0].Values[i] = fmt.Sprint(i)
+			}
+		}), []string{"65 header values apart, at most 64"}},
+		{"too many tier callers", with(func(b *Bucket) {
+			b.Tiers = []Tier{{Name: "t", Callers: make([]Pattern, maxTierCallers+1)}, {Name: "u"}}
+		}), []string{"1001 callers, at most 1000"}},
 		{"unknown enforce", Service{Name: "s", Enforce: 7}, []string{"unknown enforce 7"}},
 		{"nameless service", Service{}, []string{"name missing"}},
 		{"same name", Service{Name: "s", Buckets: []Bucket{deny("b", "a", ""), deny("b", "", "")}}, []string{`bucket "s/b": name used twice`}},
@@ -56,6 +100,15 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// tiers returns tiers of those names, each of which selects the caller a.
+func tiers(names ...string) []Tier {
+	var list []Tier
+	for _, name := range names {
+		list = append(list, Tier{Name: name, Callers: []Pattern{"a"}})
+	}
+	return list
 }
 
 // TestValidateNamesAreUniqueEverywhere: a service may have a slash in its name,
