@@ -15,7 +15,10 @@ type Bucket struct {
 	// Instance is the region or zone of the cell; empty for a global one.
 	Instance string
 	// Caller is set where the bucket has a cell for each caller.
-	Caller   string
+	Caller string
+	// Class is set where it has one for each tier, or for retries: "batch",
+	// "batch/retry".
+	Class    string
 	Scope    limiter.Scope
 	Behavior limiter.Behavior
 	// Block lets nothing through; LimitRPS is then 0.

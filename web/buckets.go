@@ -16,7 +16,7 @@ type bucketsView struct {
 // bucketRow is one line of the table, every value ready to print.
 type bucketRow struct {
 	Service, Name string
-	Caller        string // of a cell for one caller; empty: for all
+	For           string // caller and class of the cell; empty: all
 	Match, Owner  string
 	Scope         string // "region"
 	Instance      string // "eu"; empty: global
@@ -84,7 +84,7 @@ func newBucketRow(b *Bucket) bucketRow {
 	r := bucketRow{
 		Service:    printable(b.Service),
 		Name:       printable(b.Name),
-		Caller:     printable(b.Caller),
+		For:        printable(b.part()),
 		Match:      printable(b.Match),
 		Owner:      printable(b.Owner),
 		Scope:      b.Scope.String(),
@@ -112,10 +112,18 @@ func newBucketRow(b *Bucket) bucketRow {
 // title is the whole name, for what is cut off on the screen.
 func (r bucketRow) title() string {
 	name := r.Service + "/" + r.Name
-	if r.Caller != "" {
-		name += " for " + r.Caller
+	if r.For != "" {
+		name += " for " + r.For
 	}
 	return name
+}
+
+// part names the caller and the class that the cell is for; empty: all.
+func (b *Bucket) part() string {
+	if b.Caller == "" || b.Class == "" {
+		return b.Caller + b.Class
+	}
+	return b.Caller + ", " + b.Class
 }
 
 // bucketColumns are the heads of the table as q sorts it.

@@ -197,7 +197,7 @@ func (q query) selects(b *Bucket, words []string) bool {
 // a slash also matches across service and name.
 func (b *Bucket) contains(word string) bool {
 	return containsFold(b.Service, word) || containsFold(b.Name, word) || containsFold(b.Match, word) ||
-		containsFold(b.Caller, word) || containsFold(b.Owner, word) || containsFold(b.Instance, word) ||
+		containsFold(b.Caller, word) || containsFold(b.Class, word) || containsFold(b.Owner, word) || containsFold(b.Instance, word) ||
 		strings.Contains(word, "/") && containsFold(b.Service+"/"+b.Name, word)
 }
 
@@ -234,5 +234,5 @@ func compareNames(a, b *Bucket) int {
 	if c := strings.Compare(a.Name, b.Name); c != 0 {
 		return c
 	}
-	return cmp.Or(strings.Compare(a.Instance, b.Instance), strings.Compare(a.Caller, b.Caller))
+	return cmp.Or(strings.Compare(a.Instance, b.Instance), strings.Compare(a.Caller, b.Caller), strings.Compare(a.Class, b.Class))
 }

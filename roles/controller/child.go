@@ -218,7 +218,9 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 			c.counted[number] = now
 			n.states[i].flow.add(more)
 			if at := c.series[number]; at == nil || at.closed {
-				c.series[number] = n.recorder.series(place{c.ids[number], c.zone.name})
+				id := c.ids[number]
+				id.Class = ""
+				c.series[number] = n.recorder.series(place{id, c.zone.name})
 			}
 			c.series[number].add(now, since, more)
 		}

@@ -124,7 +124,7 @@ func (g bucketGauges) highest() []*gauge {
 			byName[id.Bucket] = b
 		}
 		b.offered += s.rate.Offered.RPS()
-		b.ratio = max(b.ratio, law.Ratio(s.published))
+		b.ratio = max(b.ratio, law.Ratio(s.published.Admit))
 		if s.bucket.Block {
 			b.ratio = 1
 		}

@@ -38,8 +38,9 @@ type node struct {
 
 	cells   law.Cells
 	states  []state // by cell
-	dirty   []int   // cells whose sum may have moved since the last decision
-	version uint64  // counts publications that moved a cell
+	decider law.Decider
+	dirty   []int  // cells whose sum may have moved since the last decision
+	version uint64 // counts publications that moved a cell
 
 	zones    map[string]*zone
 	order    []*zone    // all zones, to go through them fast
@@ -52,13 +53,10 @@ type node struct {
 // state is one cell of the controller.
 type state struct {
 	bucket    *limiter.Bucket
-	limit     float64 // of the cell's instance, requests per second; 0: it blocks
-	mean      law.Mean
-	rate      law.Rate // sum over the zones at the last decision
-	admit     float64  // decided last
-	published float64  // told to the children last
-	version   uint64   // of node.version when it was published; 0: never
-	touched   bool     // in dirty
+	rate      law.Rate      // sum over the zones at the last decision
+	published law.Published // told to the children last
+	version   uint64        // of node.version when it was published; 0: never
+	touched   bool          // in dirty
 	active    time.Time
 	flow      flow
 }
@@ -118,7 +116,7 @@ func (n *node) cell(id limiter.CellID, zone, region string) (int, bool) {
 		n.states = append(n.states, state{})
 	}
 	if n.states[i].bucket != b {
-		n.states[i].use(b, id)
+		n.use(i, b, id)
 	}
 	return i, true
 }
@@ -130,23 +128,20 @@ func (n *node) install(c *limiter.Configuration) {
 	dead := make(map[int]bool)
 	n.cells.Each(func(i int, id limiter.CellID) {
 		b := n.buckets[id.Bucket]
-		if b == nil || (id.Caller != "") != b.PerCaller || (id.Instance != "") != (b.Scope != limiter.Global) ||
-			n.states[i].bucket.Scope != b.Scope {
+		if b == nil || !b.Is(id) || n.states[i].bucket.Scope != b.Scope {
 			dead[i] = true
 			return
 		}
-		n.states[i].use(b, id)
+		n.use(i, b, id)
 		n.touch(i)
 	})
 	n.forget(dead)
 }
 
 // use makes b the bucket of the cell.
-func (s *state) use(b *limiter.Bucket, id limiter.CellID) {
-	s.bucket, s.limit = b, b.Limit(id.Instance)
-	if b.Block {
-		s.limit = 0
-	}
+func (n *node) use(i int, b *limiter.Bucket, id limiter.CellID) {
+	n.states[i].bucket = b
+	n.decider.Use(i, b, id)
 }
 
 func (n *node) touch(i int) {
@@ -183,6 +178,7 @@ func (n *node) forget(dead map[int]bool) {
 			z.sum.Forget(i)
 		}
 		n.cells.Forget(i)
+		n.decider.Forget(i)
 		n.states[i] = state{}
 	}
 }
@@ -207,18 +203,14 @@ func (n *node) sumUp(now time.Time) {
 	}
 }
 
-// step decides one cell.
-func (s *state) step(now time.Time, rate law.Rate) {
+// offer takes in what a cell is offered now.
+func (n *node) offer(now time.Time, i int, rate law.Rate) {
+	s := &n.states[i]
 	s.rate = rate
-	s.touched = false
 	if rate.Offered > 0 || s.active.IsZero() {
 		s.active = now
 	}
-	if s.limit == 0 {
-		s.admit = 1 // hosts block by the configuration, whatever is offered
-		return
-	}
-	s.admit = s.mean.Step(now, rate.Offered.RPS(), s.limit)
+	n.decider.Offer(now, i, rate.Offered.RPS())
 }
 
 // decide decides the cells whose sums may have moved, and publishes at once
@@ -227,29 +219,35 @@ func (n *node) decide(now time.Time) bool {
 	if len(n.dirty) > n.cells.Len()/8 {
 		n.sumUp(now)
 		for _, i := range n.dirty {
-			n.states[i].step(now, n.sums[i])
+			n.offer(now, i, n.sums[i])
 		}
 	} else {
 		for _, i := range n.dirty {
-			n.states[i].step(now, n.offered(now, i))
+			n.offer(now, i, n.offered(now, i))
 		}
 	}
-	dirty := n.dirty
-	n.dirty = n.dirty[:0]
-	if !n.mayPublish(now) {
+	n.decider.Settle(now, n.touch) // who shares a limit is decided with those that moved
+	decided := n.look()
+	if !n.mayPublish(now) || !slices.ContainsFunc(decided, func(i int) bool { return n.moved(i) == law.Jumps }) {
 		return false
 	}
-	jumped := false
+	n.publish(now, decided, law.Jumps)
+	return true
+}
+
+// look returns the cells touched since the last look.
+func (n *node) look() []int {
+	dirty := n.dirty
 	for _, i := range dirty {
-		s := &n.states[i]
-		if s.version == 0 || law.AdmitMoved(s.admit, s.published) == law.Jumps {
-			jumped = true
-		}
+		n.states[i].touched = false
 	}
-	if jumped {
-		n.publish(now, dirty, law.Jumps)
-	}
-	return jumped
+	n.dirty = n.dirty[:0]
+	return dirty
+}
+
+// moved says how far what was decided of a cell is from what was published.
+func (n *node) moved(i int) law.Moved {
+	return n.states[i].published.Moved(n.decider.Admit(i), n.decider.Hot(i))
 }
 
 // renew decides all cells and publishes what drifted, as at each T. It reports
@@ -257,19 +255,19 @@ func (n *node) decide(now time.Time) bool {
 func (n *node) renew(now time.Time) bool {
 	n.age(now)
 	n.sumUp(now)
-	all := n.dirty[:0]
 	for i := range n.states {
 		if s := &n.states[i]; s.bucket != nil {
-			s.step(now, n.sums[i])
+			n.touch(i)
+			n.offer(now, i, n.sums[i])
 			s.flow.tick()
-			all = append(all, i)
 		}
 	}
-	n.dirty = all[:0]
+	n.decider.Settle(now, n.touch)
+	decided := n.look()
 	if !n.mayPublish(now) {
 		return false
 	}
-	n.publish(now, all, law.Drifts)
+	n.publish(now, decided, law.Drifts)
 	return true
 }
 
@@ -279,9 +277,9 @@ func (n *node) publish(now time.Time, cells []int, least law.Moved) {
 	n.trail.Note(now, law.Stamp{Epoch: n.epoch, Sequence: n.sequence})
 	n.version++
 	for _, i := range cells {
-		s := &n.states[i]
-		if s.version == 0 || law.AdmitMoved(s.admit, s.published) >= least {
-			s.published, s.version = s.admit, n.version
+		if n.moved(i) >= least {
+			s := &n.states[i]
+			s.published, s.version = law.Publish(n.decider.Admit(i), n.decider.Hot(i)), n.version
 		}
 	}
 	for c := range n.children {
@@ -372,8 +370,12 @@ func (n *node) directives(c *child) []*grlv1.Directive {
 			if s.version <= c.version || id.Instance != s.bucket.Instance(c.hello.GetZone(), c.hello.GetRegion()) {
 				return
 			}
-			m.Cell = append(m.Cell, c.numbers.Number(i, id, &m.Names))
-			m.Admit = append(m.Admit, float32(s.published))
+			number := c.numbers.Number(i, id, &m.Names)
+			m.Cell = append(m.Cell, number)
+			m.Admit = append(m.Admit, float32(s.published.Admit))
+			if s.published.Hot {
+				m.Hot = append(m.Hot, number)
+			}
 			m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(s.rate.Offered))
 			m.Hosts = append(m.Hosts, s.rate.Hosts)
 			m.Share = append(m.Share, c.share(i, s.rate))

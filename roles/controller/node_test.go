@@ -69,7 +69,7 @@ func TestBandsOfDirectives(t *testing.T) {
 	s.join(r)
 	rapidly := 0
 	told := func() float64 { return float64(s.admits[cellOf(0)]) }
-	decided := func() float64 { i, _ := r.n.cells.Find(cellOf(0)); return r.n.states[i].admit }
+	decided := func() float64 { i, _ := r.n.cells.Find(cellOf(0)); return r.n.decider.Admit(i) }
 	rps := 2000.0
 	random := []float64{1, 1.01, 0.995, 1.5, 1.001, 0.2, 0.4, 1.7, 20, 0.05, 1.0005}
 	for step := range 200 {

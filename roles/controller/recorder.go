@@ -19,9 +19,10 @@ type recorder struct {
 	open map[place]*series
 }
 
-// place is where something was counted.
+// place is where something was counted. The classes of a bucket are one: the
+// history tells what is offered to a limit, not how it is divided.
 type place struct {
-	cell limiter.CellID
+	cell limiter.CellID // without a class
 	zone string
 }
 

@@ -55,6 +55,7 @@ func bucketRow(b *limiter.Bucket, id limiter.CellID) web.Bucket {
 		Match:    matchText(b),
 		Instance: id.Instance,
 		Caller:   id.Caller,
+		Class:    id.Class,
 		Scope:    b.Scope,
 		Behavior: b.Behavior,
 		Block:    b.Block,
@@ -95,7 +96,7 @@ func (n *node) live(now time.Time, i int, row *web.Bucket) {
 	row.AdmittedRPS = row.OfferedRPS - row.DroppedRPS
 	row.Hosts = int(s.rate.Hosts)
 	row.Silent = s.rate.Offered > 0 && live == 0
-	row.Ratio = law.Ratio(s.published)
+	row.Ratio = law.Ratio(s.published.Admit)
 	if row.Block {
 		row.Ratio = 1
 	}
