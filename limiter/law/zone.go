@@ -68,23 +68,3 @@ func (z *Zone) Forget(cell int) {
 func WarmedUp(since time.Duration, missing int) bool {
 	return since >= WarmUpMost || since >= Handover && missing == 0
 }
-
-// Stamp orders the directives of one decider: by epoch, then sequence, then
-// step. A receiver refuses what is not after the last it took, so that a paused
-// leader does no harm.
-type Stamp struct {
-	Epoch    uint64 // counts leaders or starts of the decider
-	Sequence uint64 // counts the directives of an epoch
-	Step     uint64 // counted by a node that decides alone, else 0
-}
-
-// After reports whether s is later than t.
-func (s Stamp) After(t Stamp) bool {
-	if s.Epoch != t.Epoch {
-		return s.Epoch > t.Epoch
-	}
-	if s.Sequence != t.Sequence {
-		return s.Sequence > t.Sequence
-	}
-	return s.Step > t.Step
-}

@@ -45,6 +45,7 @@ type Client struct {
 	name   string
 	bootID uint64
 	due    chan struct{} // a report is; capacity 1
+	sudden chan struct{} // rates must be told at once; capacity 1
 
 	mu    sync.Mutex // guards all below
 	state state
@@ -66,7 +67,7 @@ func New(o Options) (*Client, error) {
 		}
 		name = host + "/" + strconv.Itoa(os.Getpid())
 	}
-	c := &Client{opts: o, name: name, bootID: rand.Uint64(), due: make(chan struct{}, 1)}
+	c := &Client{opts: o, name: name, bootID: rand.Uint64(), due: make(chan struct{}, 1), sudden: make(chan struct{}, 1)}
 	c.state = newState(o.Limiter, o.Config)
 	registerMetrics(o.Registry, c)
 	return c, nil
@@ -108,29 +109,48 @@ func (c *Client) tick(ctx context.Context) error {
 			return nil
 		case <-t.C:
 			now := time.Now() // the tick itself may be older
-			c.mu.Lock()
-			c.state.apply(now)
 			// What held up the timer held up requests too: they come in the next
 			// turn, which is short. Only both together say what was offered.
 			if held = !held && now.Sub(last) > law.Delta*6/5; held {
-				c.mu.Unlock()
 				continue
 			}
-			c.state.measure(now, now.Sub(last))
+			urgent := c.turn(now, now.Sub(last))
+			last = now
 			if now.Sub(swept) > time.Minute {
 				swept = now
-				c.state.sweep()
+				c.sweep()
 			}
-			c.mu.Unlock()
-			last = now
-			if now.Sub(reported) >= law.T-law.Delta/2 {
+			switch {
+			case now.Sub(reported) >= law.T-law.Delta/2:
 				reported = now
-				select {
-				case c.due <- struct{}{}:
-				default: // there is no stream, or it is slow
-				}
+				wake(c.due)
+			case urgent:
+				wake(c.sudden)
 			}
 		}
+	}
+}
+
+// turn is one turn of the timer. It reports whether a rate must be told at once.
+func (c *Client) turn(now time.Time, elapsed time.Duration) (urgent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.measure(now, elapsed)
+	c.state.apply(now)
+	return c.state.urgent(now)
+}
+
+func (c *Client) sweep() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.sweep()
+}
+
+// wake tells the stream that there is something to send.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // there is no stream, or it is slow
 	}
 }
 
@@ -146,7 +166,7 @@ func (c *Client) hello() *grlv1.Hello {
 		Region:    c.opts.Config.Region,
 		BootId:    c.bootID,
 		Version:   c.opts.Version,
-		Heard:     wire.Heard(map[string]uint64{"global": c.state.epoch}),
+		Heard:     wire.Heard(c.state.heard()),
 		Confirmed: c.state.confirmed.Message(true),
 	}
 	if c.opts.Config.Service != "" {
@@ -189,7 +209,8 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 	return nil
 }
 
-// report sends a report at each T, and every ten seconds who sent.
+// report sends a report at each T, what cannot wait for it at once, and every
+// ten seconds who sent.
 func (c *Client) report(ctx context.Context, send func(*grlv1.JoinRequest) error) error {
 	defer func() {
 		c.mu.Lock()
@@ -206,6 +227,12 @@ func (c *Client) report(ctx context.Context, send func(*grlv1.JoinRequest) error
 		case <-c.due:
 			c.mu.Lock()
 			for _, m := range c.state.reports() {
+				messages = append(messages, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Report{Report: m}})
+			}
+			c.mu.Unlock()
+		case <-c.sudden:
+			c.mu.Lock()
+			if m := c.state.sudden(time.Now()); m != nil {
 				messages = append(messages, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Report{Report: m}})
 			}
 			c.mu.Unlock()

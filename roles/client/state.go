@@ -23,15 +23,17 @@ type state struct {
 	config  *limiter.Configuration
 	buckets map[string]*limiter.Bucket // full name → bucket of config
 	refused refusal
-	epoch   uint64 // highest heard
 
 	table    law.Cells
-	cells    []cell // by index of table
+	cells    []cell        // by index of table
+	elapsed  time.Duration // of the last interval measured; 0: none yet
 	deciders map[string]*decider
 	totals   totals
+	budget   law.Budget // of event reports
 
 	// Of the stream.
-	answered  bool // by the aggregator
+	answered  bool      // by the aggregator
+	hotAt     time.Time // last report of hot cells
 	numbers   wire.Numbers
 	names     []limiter.CellID // number → cell the aggregator named
 	sequence  uint64
@@ -44,26 +46,23 @@ type refusal struct {
 	reason   string
 }
 
+// globalDecider names the decider of the whole fleet.
+const globalDecider = "global"
+
 // decider is one controller, or region, whose directives the client takes.
 type decider struct {
-	taken law.Stamp
-	heard time.Time // its directives' age counts from here
+	taken     law.Stamp
+	heard     time.Time // its directives' age counts from here
+	contained uint64    // of the last report of this stream that its sums contain; 0: none
 }
 
 // cell is one cell of the limiter.
 type cell struct {
-	estimate law.Estimate
-	rate     float64        // estimated, requests per second
-	counts   limiter.Counts // found by the last measure
-	sent     sent
-	decider  *decider // nil: nothing decided yet
-	admit    float64
-}
-
-// sent is what the aggregator heard of a cell last on this stream.
-type sent struct {
-	rate   float64
-	counts limiter.Counts
+	host    law.Host
+	offered float64        // in the last interval measured
+	counts  limiter.Counts // found by the last measure
+	sent    limiter.Counts // heard by the aggregator last on this stream
+	decider *decider       // nil: nothing decided yet
 }
 
 func newState(l *limiter.Limiter, c Config) state {
@@ -88,12 +87,13 @@ func (s *state) cell(id limiter.CellID) int {
 	return i
 }
 
-// measure estimates the rate of each cell from what was counted since the last
-// call, elapsed ago.
+// measure takes in what was counted of each cell since the last call, elapsed
+// ago.
 func (s *state) measure(now time.Time, elapsed time.Duration) {
 	if elapsed <= 0 {
 		return
 	}
+	s.elapsed = elapsed
 	s.limiter.Collect(now)
 	for c := range s.limiter.Cells() {
 		at := &s.cells[s.cell(c.ID())]
@@ -106,9 +106,9 @@ func (s *state) measure(now time.Time, elapsed time.Duration) {
 			Dropped:       counts.Dropped - at.counts.Dropped,
 			ShadowDropped: counts.ShadowDropped - at.counts.ShadowDropped,
 		}
-		at.counts = counts
-		if more.Offered > 0 || at.rate > 0 {
-			at.rate = at.estimate.Step(float64(more.Offered), elapsed)
+		at.counts, at.offered = counts, float64(more.Offered)
+		if more.Offered > 0 || at.host.Rate() > 0 {
+			at.host.Step(at.offered, elapsed)
 		}
 		if more != (limiter.Counts{}) {
 			s.totals.add(c.Bucket(), c.ID(), more)
@@ -117,20 +117,34 @@ func (s *state) measure(now time.Time, elapsed time.Duration) {
 }
 
 // apply writes the ratio of each cell into the limiter: that of its directive,
-// less what its age takes off.
+// bridged by what the host knows, less what the directive's age takes off.
 func (s *state) apply(now time.Time) {
 	for c := range s.limiter.Cells() {
 		i, ok := s.table.Find(c.ID())
 		if !ok || s.cells[i].decider == nil {
 			continue // no directive ever: open
 		}
-		age := now.Sub(s.cells[i].decider.heard)
-		if age >= s.hold+s.decay {
+		at := &s.cells[i]
+		holds := s.holds(c.Bucket(), now.Sub(at.decider.heard))
+		if holds == 0 {
 			c.SetOpen()
 			continue
 		}
-		c.SetRatio(law.Ratio(s.cells[i].admit) * law.Fading(age, s.hold, s.decay))
+		ratio := law.Ratio(at.host.Verdict.Admit)
+		if s.elapsed > 0 {
+			ratio = at.host.Ratio(at.offered, s.elapsed, at.decider.contained, law.Guard)
+		}
+		c.SetRatio(ratio * holds)
 	}
+}
+
+// holds returns the share of a bucket's ratios that still holds at an age of
+// their directive.
+func (s *state) holds(b *limiter.Bucket, age time.Duration) float64 {
+	if b.HoldOnSilence {
+		return 1
+	}
+	return law.Fading(age, s.hold, s.decay)
 }
 
 // install takes a configuration. It reports whether it did; not taking an older
@@ -148,7 +162,6 @@ func (s *state) install(m *grlv1.Configuration) (bool, error) {
 		return false, err
 	}
 	s.config, s.buckets, s.refused = c, c.ByName(), refusal{}
-	s.epoch = max(s.epoch, c.Epoch)
 	s.forget()
 	return true, nil
 }
@@ -166,7 +179,7 @@ func (s *state) sweep() {
 		live[c.ID()] = true
 	}
 	s.drop(func(id limiter.CellID, at *cell) bool {
-		return !live[id] && at.rate == 0 && (at.decider == nil || law.Ratio(at.admit) == 0)
+		return !live[id] && at.host.Rate() == 0 && (at.decider == nil || law.Ratio(at.host.Verdict.Admit) == 0)
 	})
 }
 
@@ -216,18 +229,39 @@ func (s *state) direct(now time.Time, m *grlv1.Directive) error {
 	if d.taken.After(stamp) {
 		return nil
 	}
-	d.taken, d.heard = stamp, now
-	s.epoch = max(s.epoch, stamp.Epoch)
-	s.confirmed.Confirm(m.GetReportSequence())
+	d.taken, d.heard, d.contained = stamp, now, m.GetReportSequence()
+	if m.GetDecider() == globalDecider {
+		s.limiter.SetSalt(stamp.Salt())
+	}
+	s.confirmed.Confirm(m.GetCountedSequence())
+	hot := make(map[uint32]bool, len(m.GetHot()))
+	for _, number := range m.GetHot() {
+		hot[number] = true
+	}
 	for row, number := range m.GetCell() {
 		id := s.names[number]
 		if !s.known(id) {
 			continue // of a bucket this client does not have
 		}
 		at := &s.cells[s.cell(id)]
-		at.decider, at.admit = d, float64(m.GetAdmit()[row])
+		at.decider = d
+		at.host.Verdict = law.Verdict{
+			Admit:   float64(m.GetAdmit()[row]),
+			Offered: law.MicroRPS(wire.At(m.GetOfferedMicroRps(), row)).RPS(),
+			Hosts:   float64(wire.At(m.GetHosts(), row)),
+			Hot:     hot[number],
+		}
 	}
 	return nil
+}
+
+// heard returns the highest epoch heard of each decider.
+func (s *state) heard() map[string]uint64 {
+	epochs := map[string]uint64{globalDecider: s.config.Epoch}
+	for name, d := range s.deciders {
+		epochs[name] = max(epochs[name], d.taken.Epoch)
+	}
+	return epochs
 }
 
 // reopen begins a new stream, with new numbers and sequences.
@@ -235,8 +269,63 @@ func (s *state) reopen() {
 	s.numbers, s.names, s.sequence = wire.Numbers{}, nil, 0
 	s.confirmed.Reopen()
 	for i := range s.cells {
-		s.cells[i].sent = sent{}
+		s.cells[i].host.Reopen()
+		s.cells[i].sent = limiter.Counts{}
 	}
+	for _, d := range s.deciders {
+		d.contained = 0
+	}
+}
+
+// urgent reports whether some cell's rate must be reported before the next T.
+func (s *state) urgent(now time.Time) bool {
+	hot := now.Sub(s.hotAt) >= law.HotT
+	for i := range s.cells {
+		if h := &s.cells[i].host; h.Event() || hot && h.Verdict.Hot && h.Rate() != h.Sent() {
+			return true
+		}
+	}
+	return false
+}
+
+// sudden returns a report of the rates of the cells that are urgent, nil if
+// there is none or the budget does not allow it.
+func (s *state) sudden(now time.Time) *grlv1.Report {
+	hot := now.Sub(s.hotAt) >= law.HotT-law.Delta/2
+	event := s.event() && s.budget.Take(now)
+	m := &grlv1.Report{RatesOnly: true}
+	s.table.Each(func(i int, id limiter.CellID) {
+		h := &s.cells[i].host
+		switch {
+		case wire.Full(m): // the rest goes with the next one
+		case event && h.Event(), hot && h.Verdict.Hot && h.Rate() != h.Sent():
+			s.carry(m, i, id, law.Counts{})
+		}
+	})
+	if len(m.Cell) == 0 {
+		return nil
+	}
+	if hot {
+		s.hotAt = now
+	}
+	return s.seal(m)
+}
+
+func (s *state) event() bool {
+	for i := range s.cells {
+		if s.cells[i].host.Event() {
+			return true
+		}
+	}
+	return false
+}
+
+// carry adds a cell to the report that goes out next.
+func (s *state) carry(m *grlv1.Report, i int, id limiter.CellID, counts law.Counts) {
+	at := &s.cells[i]
+	at.host.Reported(s.sequence + 1)
+	rate := law.Rate{Offered: law.Micro(at.host.Rate())} // the aggregator knows it is one host's
+	wire.AppendRow(m, s.numbers.Number(i, id, &m.Names), rate, counts)
 }
 
 // reports returns reports of all cells whose rate or counts moved; at least
@@ -246,16 +335,15 @@ func (s *state) reports() []*grlv1.Report {
 	m := &grlv1.Report{}
 	s.table.Each(func(i int, id limiter.CellID) {
 		at := &s.cells[i]
-		if at.counts == at.sent.counts && law.RateMoved(at.rate, at.sent.rate) == law.Still {
+		if at.counts == at.sent && law.RateMoved(at.host.Rate(), at.host.Sent()) == law.Still {
 			return
 		}
 		if wire.Full(m) {
 			out = append(out, s.seal(m))
 			m = &grlv1.Report{}
 		}
-		at.sent = sent{at.rate, at.counts}
-		rate := law.Rate{Offered: law.Micro(at.rate)} // the aggregator knows it is one host's
-		wire.AppendRow(m, s.numbers.Number(i, id, &m.Names), rate, law.Counts{
+		at.sent = at.counts
+		s.carry(m, i, id, law.Counts{
 			Offered:       at.counts.Offered,
 			Dropped:       at.counts.Dropped,
 			ShadowDropped: at.counts.ShadowDropped,

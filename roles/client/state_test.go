@@ -126,7 +126,7 @@ func (r *rig) direct(admits map[limiter.CellID]float32) {
 }
 
 func (r *rig) directive(s law.Stamp, admits map[limiter.CellID]float32) *grlv1.Directive {
-	m := &grlv1.Directive{Decider: "global", Epoch: s.Epoch, Sequence: s.Sequence, Step: s.Step, ReportSequence: r.sequence}
+	m := &grlv1.Directive{Decider: "global", Epoch: s.Epoch, Sequence: s.Sequence, Step: s.Step, ReportSequence: r.sequence, CountedSequence: r.sequence}
 	for id, admit := range admits {
 		if _, ok := r.number[id]; !ok {
 			r.number[id] = uint32(len(r.number))
@@ -281,7 +281,7 @@ func TestOlderDirectivesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		i, _ := r.s.table.Find(bucketCell(0))
-		if got := r.s.cells[i].admit; math.Abs(got-s.want) > 1e-6 {
+		if got := r.s.cells[i].host.Verdict.Admit; math.Abs(got-s.want) > 1e-6 {
 			t.Errorf("%s: admits %v, want %v", s.name, got, s.want)
 		}
 	}
@@ -498,7 +498,7 @@ func BenchmarkReportEncode(b *testing.B) {
 			at := &r.s.cells[i]
 			at.counts.Offered += uint64(30 + i%40)
 			at.counts.Dropped += uint64(i % 10)
-			at.rate = 40 + float64((int(at.counts.Offered)+i*7)%50)
+			at.host.Step(2+float64((int(at.counts.Offered)+i*7)%50)/20, law.Delta)
 		}
 		b.StartTimer()
 		size = 0
