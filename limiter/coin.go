@@ -33,11 +33,12 @@ func (c Coin) Flip(p, random uint64) (drop bool, next Coin) {
 	return drop, x + jitter - Coin(jitterSpan/2)
 }
 
-// A coin whose draws come from traces leaves the ratio alone while its debt is
-// what chance explains, and moves it by 1/tracePull of what is beyond.
+// A coin whose draws come from traces keeps to the ratio while its debt is what
+// chance explains, and moves the threshold by 1/tracePull of what is beyond:
+// little enough that one journey of many requests hardly matters to others.
 const (
 	traceSlack = 128 * Coin(One) // requests
-	tracePull  = 1024
+	tracePull  = 1 << 14
 )
 
 // FlipTrace is Flip for draws that belong to journeys, in [0, One): it drops
@@ -46,8 +47,8 @@ const (
 //
 // Where the draws are not uniform, since a hop before this one dropped the
 // lowest, that alone would drop too little. The debt shows it: once it is
-// beyond 128 requests, the threshold moves until the share is the ratio again.
-// After n requests with uniform draws, the count of drops is within
+// beyond 128 requests, the threshold moves, within some 10,000 requests, until
+// the share is the ratio again. After n requests with uniform draws, the count of drops is within
 // 4*sqrt(n*p*(1-p)) of n*p (four standard deviations), as of a coin without
 // memory.
 func (c Coin) FlipTrace(p, draw uint64) (drop bool, next Coin) {

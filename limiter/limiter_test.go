@@ -255,8 +255,15 @@ func TestDecideAllocatesNothing(t *testing.T) {
 	l := New(Options{MaxNames: 4})
 	blocked := deny("blocked", "blocked", "")
 	blocked.Block, blocked.LimitRPS = true, 0
-	install(t, l, Service{Name: "s", Buckets: []Bucket{deny("b", "half*", ""), blocked, deny("rest", "", "")}})
+	coherent := tiered("tiers")
+	coherent.Match.Caller, coherent.Coherent, coherent.ShedRetriesFirst = "journey", true, true
+	install(t, l, Service{Name: "s", Buckets: []Bucket{deny("b", "half*", ""), blocked, coherent, deny("rest", "", "")}})
 	cell(t, l, "b", "").SetRatio(0.05)
+	for c := range l.Cells() {
+		if c.ID().Class != "" {
+			c.SetRatio(0.5)
+		}
+	}
 	names := make([]string, 100)
 	for i := range names {
 		names[i] = fmt.Sprintf("stranger-%d", i)
@@ -275,6 +282,11 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		{"overflow, verified", func() { l.Decide(Request{Service: "s", Caller: names[i%len(names)], Verified: true}); i++ }},
 		{"request", func() { l.Decide(Request{Service: "s", Caller: "half-1", Procedure: "x", Cost: 3}) }},
 		{"handle", func() { h.Decide() }},
+		{"trace, tier and attempt", func() {
+			l.Decide(Request{Service: "s", Caller: "journey", Procedure: "x", Attempt: 1, Tier: 1, TraceID: trace(1, uint64(i))})
+			i++
+		}},
+		{"coherent without a trace", func() { s.Decide("journey", "x") }},
 	}
 	for _, test := range tests {
 		if n := testing.AllocsPerRun(1000, test.decide); n != 0 {
