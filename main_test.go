@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"roles/client/proxy": {"limiter", "limiter/httplimit", protoTree},
 	"roles/aggregator":   {"limiter", "limiter/law", protoTree},
 	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", protoTree, "store", "store/etcd", "web"},
+	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
 	"web":                     {"limiter", "policy"},
 	"web/internal/copyassets": {},

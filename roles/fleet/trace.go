@@ -1,0 +1,85 @@
+package fleet
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"grl/limiter"
+)
+
+// Trace is what was requested of something in the past, second by second.
+type Trace struct {
+	pairs   []pair // in the order in which they first came
+	seconds int
+}
+
+// pair is what one caller requested of one procedure.
+type pair struct {
+	caller, procedure string
+	counts            map[int]float64 // second → requests
+}
+
+// mostTraceSeconds bounds what a typing error in a time may cost: a month.
+const mostTraceSeconds = 31 * 24 * 3600
+
+// ReadTrace reads a CSV file with a line of names and the columns t_seconds,
+// caller, procedure and status: a line for each request.
+func ReadTrace(r io.Reader) (*Trace, error) {
+	in := csv.NewReader(bufio.NewReader(r))
+	in.FieldsPerRecord, in.ReuseRecord = 4, true
+	if head, err := in.Read(); err != nil || head[0] != "t_seconds" || head[1] != "caller" || head[2] != "procedure" {
+		return nil, fmt.Errorf("read trace: line 1 is not t_seconds,caller,procedure,status: %w", errors.Join(err))
+	}
+	t := &Trace{}
+	index := make(map[[2]string]int)
+	for {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read trace: %w", err)
+		}
+		at, err := strconv.ParseFloat(row[0], 64)
+		if err != nil || !(at >= 0 && at < mostTraceSeconds) {
+			line, _ := in.FieldPos(0)
+			return nil, fmt.Errorf("read trace: line %d: t_seconds %q is not between 0 and %d", line, row[0], mostTraceSeconds)
+		}
+		i, ok := index[[2]string{row[1], row[2]}]
+		if !ok {
+			i = len(t.pairs)
+			t.pairs = append(t.pairs, pair{row[1], row[2], make(map[int]float64)})
+			index[[2]string{row[1], row[2]}] = i
+		}
+		second := int(math.Floor(at))
+		t.pairs[i].counts[second]++
+		t.seconds = max(t.seconds, second+1)
+	}
+	if t.seconds == 0 {
+		return nil, errors.New("read trace: no requests")
+	}
+	return t, nil
+}
+
+// Seconds returns the length of the trace.
+func (t *Trace) Seconds() int { return t.seconds }
+
+// Offered returns what was requested in each second of those that m matches.
+func (t *Trace) Offered(m limiter.Match) []float64 {
+	out := make([]float64, t.seconds)
+	for i := range t.pairs {
+		p := &t.pairs[i]
+		if !m.Caller.Match(p.caller) || !m.Procedure.Match(p.procedure) {
+			continue
+		}
+		for second, n := range p.counts {
+			out[second] += n
+		}
+	}
+	return out
+}
