@@ -152,13 +152,8 @@ func (c *Child) Forget(dead func(cell int) bool) {
 // that all of it came over too long a span. Saying the same again changes
 // nothing; the caller refuses what is older.
 func (s *Sum) Fold(c *Child, number uint32, r Rate, n Counts, late bool) Counts {
+	s.FoldRate(c, number, r)
 	at := &c.slots[number]
-	if !c.out {
-		sum := &s.rates[at.cell]
-		sum.Offered += r.Offered - at.rate.Offered
-		sum.Hosts += r.Hosts - at.rate.Hosts
-	}
-	at.rate = r
 	more := n.since(at.counts)
 	if late {
 		more.Late = more.Offered
@@ -170,6 +165,17 @@ func (s *Sum) Fold(c *Child, number uint32, r Rate, n Counts, late bool) Counts 
 	sum.ShadowDropped += more.ShadowDropped
 	sum.Late += more.Late
 	return more
+}
+
+// FoldRate is Fold for a report that says rates only: counts stay as they were.
+func (s *Sum) FoldRate(c *Child, number uint32, r Rate) {
+	at := &c.slots[number]
+	if !c.out {
+		sum := &s.rates[at.cell]
+		sum.Offered += r.Offered - at.rate.Offered
+		sum.Hosts += r.Hosts - at.rate.Hosts
+	}
+	at.rate = r
 }
 
 // MostCounted returns the highest count that a node believes a host to have
