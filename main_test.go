@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"proto/grl/v1":              {},
 	"proto/grl/v1/grlv1connect": {"proto/grl/v1"},
 	"proto/wire":                {"limiter", "limiter/law", protoTree},
-	"proto/uplink":              {"limiter", protoTree},
+	"proto/uplink":              {"limiter", "limiter/law", protoTree},
 	"proto/downlink":            {"limiter", protoTree},
 }
 

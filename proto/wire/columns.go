@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -168,9 +169,12 @@ var errColumns = errors.New("columns of unequal length")
 
 // CheckReport returns an error if the columns of a report do not fit each
 // other, or have a cell twice, or one that names, the count of names so far with
-// those of this report, does not cover.
+// those of this report, does not cover; or if one of rates only has counts.
 func CheckReport(m *grlv1.Report, names int) error {
 	n := len(m.GetCell())
+	if m.GetRatesOnly() && len(m.GetOffered())+len(m.GetDropped())+len(m.GetShadowDropped())+len(m.GetLate()) > 0 {
+		return errors.New("counts in a report of rates only")
+	}
 	for _, column := range [...]int{
 		len(m.GetOfferedMicroRps()), len(m.GetHosts()),
 		len(m.GetOffered()), len(m.GetDropped()), len(m.GetShadowDropped()), len(m.GetLate()),
@@ -193,7 +197,7 @@ func CheckDirective(m *grlv1.Directive, names int) error {
 			return errColumns
 		}
 	}
-	if len(m.GetAdmit()) != n {
+	if len(m.GetAdmit()) != n || len(m.GetHot()) > n {
 		return errColumns
 	}
 	return checkNumbers(m.GetCell(), names)
@@ -264,7 +268,43 @@ func AppendRow(m *grlv1.Report, number uint32, r law.Rate, n law.Counts) {
 	m.Late = appendAt(m.Late, row, n.Late)
 }
 
-func appendAt[T uint32 | uint64](column []T, row int, v T) []T {
+// Verdicts returns what a directive that CheckDirective accepted says of its
+// cells, row by row.
+func Verdicts(m *grlv1.Directive) []law.Verdict {
+	var hot map[uint32]bool
+	if len(m.GetHot()) > 0 {
+		hot = make(map[uint32]bool, len(m.GetHot()))
+		for _, number := range m.GetHot() {
+			hot[number] = true
+		}
+	}
+	out := make([]law.Verdict, len(m.GetCell()))
+	for row, number := range m.GetCell() {
+		out[row] = law.Verdict{
+			Admit:   float64(m.GetAdmit()[row]),
+			Offered: law.MicroRPS(At(m.GetOfferedMicroRps(), row)).RPS(),
+			Hosts:   float64(At(m.GetHosts(), row)),
+			Hot:     hot[number],
+		}
+	}
+	return out
+}
+
+// AppendVerdict adds a row to a directive; share is the receiving child's share
+// of the offered rate, in [0, 1]. See SplitDirective for one with many rows.
+func AppendVerdict(m *grlv1.Directive, number uint32, v law.Verdict, share float64) {
+	row := len(m.Cell)
+	m.Cell = append(m.Cell, number)
+	m.Admit = append(m.Admit, float32(v.Admit))
+	m.OfferedMicroRps = appendAt(m.OfferedMicroRps, row, uint64(law.Micro(v.Offered)))
+	m.Hosts = appendAt(m.Hosts, row, uint32(max(0, min(v.Hosts, math.MaxUint32))))
+	m.Share = appendAt(m.Share, row, float32(share))
+	if v.Hot {
+		m.Hot = append(m.Hot, number)
+	}
+}
+
+func appendAt[T uint32 | uint64 | float32](column []T, row int, v T) []T {
 	if len(column) == 0 {
 		if v == 0 {
 			return nil
@@ -299,13 +339,14 @@ func SplitDirective(m *grlv1.Directive) []*grlv1.Directive {
 			Sequence:        m.Sequence,
 			Step:            m.Step,
 			ReportSequence:  m.ReportSequence,
+			CountedSequence: m.CountedSequence,
 			Names:           names[:fresh:fresh],
 			Cell:            cut(m.Cell, from, to),
 			Admit:           cut(m.Admit, from, to),
 			OfferedMicroRps: cut(m.OfferedMicroRps, from, to),
 			Hosts:           cut(m.Hosts, from, to),
 			Share:           cut(m.Share, from, to),
-			Hot:             m.Hot,
+			Hot:             among(m.Hot, m.Cell[from:to]),
 		})
 		names = names[fresh:]
 	}
@@ -317,4 +358,22 @@ func cut[T any](column []T, from, to int) []T {
 		return nil
 	}
 	return column[from:to:to]
+}
+
+// among returns the numbers that are among cells.
+func among(numbers, cells []uint32) []uint32 {
+	if len(numbers) == 0 {
+		return nil
+	}
+	here := make(map[uint32]bool, len(cells))
+	for _, number := range cells {
+		here[number] = true
+	}
+	var out []uint32
+	for _, number := range numbers {
+		if here[number] {
+			out = append(out, number)
+		}
+	}
+	return out
 }

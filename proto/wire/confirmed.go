@@ -42,7 +42,7 @@ func (c *Confirmed) Sent(m *grlv1.Report) {
 	for _, name := range m.GetNames() {
 		c.names = append(c.names, limiter.CellID{Bucket: name.GetBucket(), Instance: name.GetInstance(), Caller: name.GetCaller(), Class: name.GetClass()})
 	}
-	if len(m.GetCell()) == 0 {
+	if len(m.GetCell()) == 0 || m.GetRatesOnly() {
 		return
 	}
 	p := pending{m.GetSequence(), append([]uint32(nil), m.GetCell()...), make([]law.Counts, len(m.GetCell()))}
@@ -71,7 +71,8 @@ func (c *Confirmed) merge(older, newer pending) pending {
 	return newer
 }
 
-// Confirm says that the parent's sums contain the reports up to sequence.
+// Confirm says that the counts of the reports up to sequence have all gone up:
+// Directive.counted_sequence.
 func (c *Confirmed) Confirm(sequence uint64) {
 	for len(c.pending) > 0 && c.pending[0].sequence <= sequence {
 		if more := len(c.names) - len(c.counts); more > 0 {

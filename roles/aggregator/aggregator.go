@@ -128,7 +128,7 @@ func (a *Aggregator) tick(ctx context.Context) error {
 				a.node.sweep(now)
 			}
 			for p := range a.node.parents {
-				wake(p.beat)
+				p.Beat()
 			}
 			a.mu.Unlock()
 		}
@@ -154,7 +154,7 @@ func (a *Aggregator) noticeHang(ctx context.Context, now time.Time) {
 // wakeParents tells the streams up that sums moved. The caller holds mu.
 func (a *Aggregator) wakeParents() {
 	for p := range a.node.parents {
-		wake(p.wake)
+		p.Wake()
 	}
 }
 

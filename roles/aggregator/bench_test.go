@@ -70,7 +70,7 @@ func benchmarkReport(b *testing.B, merge bool) {
 		if taken, err := r.n.report(r.now, s.h, m); err != nil || !taken {
 			b.Fatal(taken, err)
 		}
-		r.p.look()
+		r.p.Jumps(r.n)
 		if turn%64 == 0 {
 			r.n.tick(r.now)
 		}

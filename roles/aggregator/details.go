@@ -160,7 +160,7 @@ func (a *Aggregator) sendDetails(ctx context.Context) error {
 			a.mu.Lock()
 			if m := a.details.take(detailEvery); m != nil {
 				for p := range a.node.parents {
-					p.details = append(p.details, m)
+					p.Add(m)
 				}
 				a.wakeParents()
 			}

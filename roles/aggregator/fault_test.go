@@ -11,6 +11,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
 )
 
 func newAggregator(t *testing.T) *Aggregator {
@@ -46,7 +47,7 @@ func TestHungAggregatorTakesNothingUnread(t *testing.T) {
 
 func TestControllerHearsOfEpochThatOnlyHostsRemember(t *testing.T) {
 	a := newAggregator(t)
-	p := newParent()
+	p := uplink.NewParent()
 	if said := a.node.hello(p, "a", "", 1).GetHeard()[0].GetEpoch(); said != 0 {
 		t.Fatalf("hello says epoch %d, want 0", said)
 	}

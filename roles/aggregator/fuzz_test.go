@@ -61,7 +61,7 @@ func FuzzReport(f *testing.F) {
 			}
 			honest.report()
 			r.n.silence(r.now)
-			r.n.jumps(r.p)
+			r.jumps()
 			r.n.configurationFor(h)
 			r.n.directives(r.now, h)
 		}
@@ -104,7 +104,7 @@ func FuzzDirective(f *testing.F) {
 			if proto.Unmarshal(data, m) != nil {
 				return
 			}
-			if r.p.named(m) != nil {
+			if r.p.Named(m) != nil {
 				return
 			}
 			r.n.direct(r.now, r.p, m)

@@ -9,6 +9,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
 	"grl/proto/wire"
 )
 
@@ -25,7 +26,7 @@ type host struct {
 	begun    bool      // reported on this stream
 	beganAt  time.Time // its first report on this stream
 	fresh    uint32    // the first number that its last report named
-	reports  [64]receipt
+	receipts uplink.Receipts
 	last     *grlv1.Report // for the fleet's view: configuration held and refused
 
 	numbers           wire.Numbers
@@ -33,9 +34,6 @@ type host struct {
 	config            *limiter.Configuration // that it was sent
 	bytesIn, bytesOut uint64
 }
-
-// receipt says which count of received reports a report of the host was.
-type receipt struct{ sequence, received uint64 }
 
 // join takes in a host that said hello; before is what its last parent
 // confirmed, and now the node's.
@@ -125,7 +123,7 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	}
 	h.sequence, h.heard = m.GetSequence(), now
 	n.received++
-	h.reports[h.sequence%uint64(len(h.reports))] = receipt{h.sequence, n.received}
+	h.receipts.Note(h.sequence, n.received)
 	if err := n.fold(now, h, m, span, late); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
 	}
@@ -186,7 +184,7 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 	for p := range n.parents {
 		for _, number := range m.GetCell() {
 			if i := h.child.Cell(number); i >= 0 {
-				p.touch(i)
+				p.Touch(i)
 			}
 		}
 	}
@@ -196,18 +194,6 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 // changed reports whether a report says something else of the configuration.
 func changed(last, now *grlv1.Report) bool {
 	return last.GetConfigRevision() != now.GetConfigRevision() || last.GetRefusedRevision() != now.GetRefusedRevision()
-}
-
-// contained returns the last report of the host that is among the first
-// received ones; 0: none that is remembered.
-func (h *host) contained(received uint64) uint64 {
-	var sequence uint64
-	for _, r := range h.reports {
-		if r.received != 0 && r.received <= received {
-			sequence = max(sequence, r.sequence)
-		}
-	}
-	return sequence
 }
 
 // tellings is what a host was told of one decider.
@@ -225,11 +211,12 @@ func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 			continue
 		}
 		m := &grlv1.Directive{
-			Decider:        name,
-			Epoch:          d.taken.Epoch,
-			Sequence:       d.taken.Sequence,
-			Step:           d.taken.Step,
-			ReportSequence: h.contained(d.contains),
+			Decider:         name,
+			Epoch:           d.taken.Epoch,
+			Sequence:        d.taken.Sequence,
+			Step:            d.taken.Step,
+			ReportSequence:  h.receipts.Contained(d.rates),
+			CountedSequence: h.receipts.Contained(d.counts),
 		}
 		n.fill(m, h, told.version)
 		h.told[name] = tellings{d.taken, n.version}

@@ -6,6 +6,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
 	"grl/proto/wire"
 )
 
@@ -33,7 +34,7 @@ type node struct {
 	version  uint64      // counts changes of admits
 	deciders map[string]*decider
 
-	parents   map[*parent]bool // streams up that live
+	parents   map[*uplink.Parent]bool // streams up that live
 	hosts     map[*host]bool
 	firstHost time.Time
 	received  uint64 // counts reports of hosts
@@ -69,8 +70,9 @@ type decider struct {
 	heard   time.Time
 	trail   law.Trail // of what was passed on to the hosts
 	version uint64    // of node.version when its last directive had cells
-	// contains is the count of host reports that its last sums contained.
-	contains uint64
+	// Of the reports of hosts: how many its last sums contained, 0 if that is
+	// not known, and how many of their counts have gone up.
+	rates, counts uint64
 }
 
 // bootKey names one start of a host. A boot id alone would let a host that
@@ -94,7 +96,7 @@ func newNode(zone, region string) *node {
 		region:   region,
 		config:   &limiter.Configuration{},
 		deciders: make(map[string]*decider),
-		parents:  make(map[*parent]bool),
+		parents:  make(map[*uplink.Parent]bool),
 		hosts:    make(map[*host]bool),
 		boots:    make(map[bootKey]boot),
 	}
@@ -160,7 +162,7 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 		h.child.Forget(func(cell int) bool { return dead[cell] != limiter.CellID{} })
 	}
 	for p := range n.parents {
-		p.forget(dead)
+		p.Forget(dead)
 	}
 	for i := range dead {
 		n.cells.Forget(i)
@@ -207,7 +209,7 @@ func (n *node) touch(h *host) {
 	for p := range n.parents {
 		for number := range h.child.Names() {
 			if i := h.child.Cell(uint32(number)); i >= 0 {
-				p.touch(i)
+				p.Touch(i)
 			}
 		}
 	}
@@ -222,7 +224,7 @@ func (n *node) mayReport(now time.Time) bool {
 // direct takes a directive of a controller. It returns false, and changes
 // nothing, if a later one was taken from its decider before. A long directive
 // comes in several messages with the same stamp.
-func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
+func (n *node) direct(now time.Time, p *uplink.Parent, m *grlv1.Directive) bool {
 	d := n.deciders[m.GetDecider()]
 	if d == nil {
 		d = &decider{}
@@ -235,17 +237,17 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 	d.taken, d.heard = stamp, now
 	d.trail.Note(now, stamp)
 	n.epoch = max(n.epoch, stamp.Epoch)
-	if contains, ok := p.contained(m.GetReportSequence()); ok {
-		d.contains = contains
+	d.rates, _ = p.Rates(m.GetReportSequence())
+	if counts, ok := p.Counted(m.GetCountedSequence()); ok {
+		d.counts = counts
 	}
-	p.confirmed.Confirm(m.GetReportSequence())
 	if len(m.GetCell()) == 0 {
 		return true
 	}
 	n.version++
 	d.version = n.version
 	for row, number := range m.GetCell() {
-		i, ok := n.cell(p.ids[number])
+		i, ok := n.cell(p.Cell(number))
 		if !ok {
 			continue // of a configuration that is still on its way
 		}
@@ -266,8 +268,8 @@ func (n *node) direct(now time.Time, p *parent, m *grlv1.Directive) bool {
 // outdated reports whether hosts would refuse a directive for its epoch without
 // the controller knowing. It happens when this node is as new as the
 // controller's store: only hosts remember the epochs before.
-func (n *node) outdated(p *parent, m *grlv1.Directive) bool {
-	return n.hostsEpoch > max(m.GetEpoch(), p.saidEpoch)
+func (n *node) outdated(p *uplink.Parent, m *grlv1.Directive) bool {
+	return n.hostsEpoch > max(m.GetEpoch(), p.Said(m.GetDecider()))
 }
 
 // live reports whether a decider was heard lately. Without a controller an

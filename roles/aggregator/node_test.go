@@ -46,7 +46,7 @@ func TestSilentHostLeavesAndReturns(t *testing.T) {
 	s := newSpeaker("a", 1)
 	s.join(r)
 	s.report(said{0, 10, law.Counts{}}, said{1, 20, law.Counts{}}, said{2, 30, law.Counts{}})
-	r.n.full(r.now, r.p)
+	r.full()
 	r.pass(law.HostSilent)
 	r.n.silence(r.now)
 	if r.rps(0) != 10 {
@@ -59,8 +59,8 @@ func TestSilentHostLeavesAndReturns(t *testing.T) {
 			t.Errorf("cell %d: %v rps of a silent host", cell, got)
 		}
 	}
-	if m := r.n.jumps(r.p); len(m.GetCell()) != 3 {
-		t.Errorf("the parent hears at once of %d cells, want all 3", len(m.GetCell()))
+	if m := r.jumps(); len(m) != 1 || len(m[0].GetCell()) != 3 {
+		t.Errorf("the parent hears at once of %v, want all 3", m)
 	}
 	s.report(said{0, 11, law.Counts{Offered: 4}})
 	for cell, want := range []float64{11, 20, 30} {
@@ -68,8 +68,8 @@ func TestSilentHostLeavesAndReturns(t *testing.T) {
 			t.Errorf("cell %d: %v rps after the host returned, want %v", cell, got, want)
 		}
 	}
-	if m := r.n.jumps(r.p); len(m.GetCell()) != 3 {
-		t.Errorf("the parent hears at once of %d cells that are back, want all 3", len(m.GetCell()))
+	if m := r.jumps(); len(m) != 1 || len(m[0].GetCell()) != 3 {
+		t.Errorf("the parent hears at once of %v that are back, want all 3", m)
 	}
 	if got, want := r.counts(0), (law.Counts{Offered: 4, Late: 4}); got != want {
 		t.Errorf("counted %+v after a silence, want %+v", got, want)
@@ -320,7 +320,7 @@ func TestConfigurationChangeReusesIndices(t *testing.T) {
 	s := newSpeaker("a", 1)
 	s.join(r)
 	s.report(said{0, 10, law.Counts{Offered: 1}}, said{1, 20, law.Counts{Offered: 2}}, said{2, 30, law.Counts{Offered: 3}})
-	r.n.full(r.now, r.p)
+	r.full()
 	r.direct(map[limiter.CellID]float32{cellOf(0): 0.5, cellOf(1): 0.5, cellOf(2): 0.5})
 	s.hear()
 
@@ -351,7 +351,7 @@ func TestConfigurationChangeReusesIndices(t *testing.T) {
 		}
 	}
 	// Both streams give the new cells numbers of their own.
-	reports := r.n.full(r.now, r.p)
+	reports := r.full()
 	if got := reports[0].GetNames(); len(got) != 2 {
 		t.Fatalf("names to the parent %v, want the two new cells", got)
 	}
@@ -382,7 +382,7 @@ func TestIdleCellsAreForgotten(t *testing.T) {
 	s := newSpeaker("a", 1)
 	s.join(r)
 	s.report(said{0, 10, law.Counts{Offered: 5}}, said{1, 10, law.Counts{Offered: 5}})
-	r.n.full(r.now, r.p)
+	r.full()
 	r.direct(map[limiter.CellID]float32{cellOf(0): 1, cellOf(1): 1})
 	s.hear()
 	r.n.sweep(r.now)

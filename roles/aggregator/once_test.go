@@ -221,9 +221,7 @@ func (f *fleet) join(m *member) {
 func (f *fleet) restart(at int) {
 	old := f.rigs[at]
 	for cell := range 3 { // what it had not sent up is lost with it
-		if i, ok := old.n.cells.Find(cellOf(cell)); ok {
-			f.heard += old.p.last(i).counts.Offered
-		}
+		f.heard += old.heard.counts[cellOf(cell)].Offered
 	}
 	f.rigs[at] = newRig(f.t, revision(1, 3))
 	f.rigs[at].now = old.now

@@ -10,43 +10,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/wire"
 )
-
-// listener is what a controller knows from the reports it got.
-type listener struct {
-	ids      []limiter.CellID
-	rates    map[limiter.CellID]law.Rate
-	counts   map[limiter.CellID]law.Counts
-	sequence uint64
-}
-
-func newListener() *listener {
-	return &listener{rates: make(map[limiter.CellID]law.Rate), counts: make(map[limiter.CellID]law.Counts)}
-}
-
-func (l *listener) hear(t tester, reports ...*grlv1.Report) {
-	t.Helper()
-	for _, m := range reports {
-		if m.GetSequence() != l.sequence+1 {
-			t.Fatalf("report %d after %d", m.GetSequence(), l.sequence)
-		}
-		l.sequence++
-		var err error
-		if l.ids, err = wire.Named(l.ids, m.GetNames()); err == nil {
-			err = wire.CheckReport(m, len(l.ids))
-		}
-		if err != nil {
-			t.Fatalf("report %d: %v", m.GetSequence(), err)
-		}
-		for row, number := range m.GetCell() {
-			l.rates[l.ids[number]], l.counts[l.ids[number]] = wire.Row(m, row)
-		}
-	}
-}
 
 // The band delays, it never hides: what jumps goes at once, and at each T all
 // that differs by more than a thousandth.
@@ -56,7 +23,7 @@ func TestBandsHideNothing(t *testing.T) {
 		r := newRig(t, revision(1, cells))
 		s := newSpeaker("a", 1)
 		s.join(r)
-		l := newListener()
+		l := r.heard
 		rates := make([]float64, cells)
 		counts := make([]law.Counts, cells)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -69,16 +36,14 @@ func TestBandsHideNothing(t *testing.T) {
 			counts[cell].Offered += rapid.Uint64Range(0, 100).Draw(t, "offered")
 			s.report(said{cell, rates[cell], counts[cell]})
 			if rapid.Bool().Draw(t, "at once") {
-				if m := r.n.jumps(r.p); m != nil {
-					l.hear(t, m)
-				}
+				r.jumps()
 				got := l.rates[cellOf(cell)].Offered.RPS()
 				if want := r.rps(cell); law.RateMoved(want, got) == law.Jumps {
 					t.Fatalf("cell %d jumped to %v, and the parent heard %v", cell, want, got)
 				}
 				continue
 			}
-			l.hear(t, r.up()...)
+			r.up()
 			for cell := range cells {
 				got, want := l.rates[cellOf(cell)].Offered.RPS(), r.rps(cell)
 				if math.Abs(got-want) > 0.001*want {
@@ -88,10 +53,8 @@ func TestBandsHideNothing(t *testing.T) {
 					t.Fatalf("cell %d: the parent heard %+v, it is %+v", cell, l.counts[cellOf(cell)], r.counts(cell))
 				}
 			}
-			if m := r.n.full(r.now, r.p); len(m) != 1 || len(m[0].GetCell()) != 0 {
+			if m := r.full(); len(m) != 1 || len(m[0].GetCell()) != 0 {
 				t.Fatalf("said again: %v", m)
-			} else {
-				l.hear(t, m...)
 			}
 		}
 	})
@@ -109,8 +72,8 @@ func TestFullReportsAreSplit(t *testing.T) {
 		}
 		s.report(rows...)
 	}
-	l := newListener()
-	l.hear(t, r.up()...)
+	r.up()
+	l := r.heard
 	if len(l.rates) != cells || l.sequence != 3 {
 		t.Errorf("the parent heard of %d cells in %d reports, want %d in 3", len(l.rates), l.sequence, cells)
 	}
@@ -156,9 +119,8 @@ func TestParentReopens(t *testing.T) {
 	s := newSpeaker("a", 1)
 	s.join(r)
 	s.report(said{0, 10, law.Counts{Offered: 5}}, said{1, 20, law.Counts{Offered: 6}})
-	newListener().hear(t, r.up()...)
+	r.up()
 	r.direct(nil) // confirms
-	r.p.reopen()
 	hello := r.n.hello(r.p, "a", "v", 1)
 	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
 	if err != nil {
@@ -167,8 +129,9 @@ func TestParentReopens(t *testing.T) {
 	if before[cellOf(0)].Offered != 5 || before[cellOf(1)].Offered != 6 {
 		t.Errorf("says that %v is confirmed, want 5 and 6", before)
 	}
-	l := newListener()
-	l.hear(t, r.n.full(r.now, r.p)...)
+	r.heard = newListener()
+	r.full()
+	l := r.heard
 	if len(l.rates) != 2 || l.counts[cellOf(0)].Offered != 5 {
 		t.Errorf("a new stream begins with %v, want all", l.rates)
 	}
@@ -270,8 +233,7 @@ func TestRosterIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := &grlv1.Report{}
-	r.n.call(r.now, r.p, m)
+	m := r.full()[0]
 	if size := proto.Size(m); size > rosterBytes || len(m.GetNodes()) < 1000 {
 		t.Errorf("%d hosts in %d bytes, want many in at most %d", len(m.GetNodes()), size, rosterBytes)
 	}

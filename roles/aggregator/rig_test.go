@@ -7,6 +7,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
 	"grl/proto/wire"
 )
 
@@ -21,14 +22,15 @@ type tester interface {
 type rig struct {
 	t      tester
 	n      *node
-	p      *parent
+	p      *uplink.Parent
+	heard  *listener // the parent
 	now    time.Time
 	stamp  uint64
 	number map[limiter.CellID]uint32 // of directives on the parent's stream
 }
 
 func newRig(t tester, c *limiter.Configuration) *rig {
-	r := &rig{t: t, n: newNode("z1", "r1"), p: newParent(), now: time.Unix(1e9, 0), number: make(map[limiter.CellID]uint32)}
+	r := &rig{t: t, n: newNode("z1", "r1"), p: uplink.NewParent(), heard: newListener(), now: time.Unix(1e9, 0), number: make(map[limiter.CellID]uint32)}
 	r.n.parents[r.p] = true
 	if c != nil {
 		r.n.install(c)
@@ -43,8 +45,12 @@ func (r *rig) up() []*grlv1.Report {
 		r.pass(law.T)
 		r.n.tick(r.now)
 	}
-	return r.n.full(r.now, r.p)
+	return r.full()
 }
+
+// full has the node report all that differs, and jumps what jumped.
+func (r *rig) full() []*grlv1.Report  { return r.heard.hear(r.t, r.p.Full(r.now, r.n)) }
+func (r *rig) jumps() []*grlv1.Report { return r.heard.hear(r.t, r.p.Jumps(r.n)) }
 
 func (r *rig) pass(d time.Duration) { r.now = r.now.Add(d) }
 
@@ -72,7 +78,7 @@ func (r *rig) direct(admits map[limiter.CellID]float32) bool {
 
 func (r *rig) directStamped(s law.Stamp, admits map[limiter.CellID]float32) bool {
 	r.t.Helper()
-	m := &grlv1.Directive{Decider: "global", Epoch: s.Epoch, Sequence: s.Sequence, Step: s.Step, ReportSequence: r.p.sequence}
+	m := &grlv1.Directive{Decider: "global", Epoch: s.Epoch, Sequence: s.Sequence, Step: s.Step, ReportSequence: r.heard.sequence, CountedSequence: r.heard.counted}
 	for id, admit := range admits {
 		number, ok := r.number[id]
 		if !ok {
@@ -83,10 +89,51 @@ func (r *rig) directStamped(s law.Stamp, admits map[limiter.CellID]float32) bool
 		m.Cell = append(m.Cell, number)
 		m.Admit = append(m.Admit, admit)
 	}
-	if err := r.p.named(m); err != nil {
+	if err := r.p.Named(m); err != nil {
 		r.t.Fatal(err)
 	}
 	return r.n.direct(r.now, r.p, m)
+}
+
+// listener is what a controller knows from the reports it got.
+type listener struct {
+	ids      []limiter.CellID
+	rates    map[limiter.CellID]law.Rate
+	counts   map[limiter.CellID]law.Counts
+	sequence uint64
+	counted  uint64 // the last one with counts
+}
+
+func newListener() *listener {
+	return &listener{rates: make(map[limiter.CellID]law.Rate), counts: make(map[limiter.CellID]law.Counts)}
+}
+
+func (l *listener) hear(t tester, reports []*grlv1.Report) []*grlv1.Report {
+	t.Helper()
+	for _, m := range reports {
+		if m.GetSequence() != l.sequence+1 {
+			t.Fatalf("report %d after %d", m.GetSequence(), l.sequence)
+		}
+		l.sequence++
+		var err error
+		if l.ids, err = wire.Named(l.ids, m.GetNames()); err == nil {
+			err = wire.CheckReport(m, len(l.ids))
+		}
+		if err != nil {
+			t.Fatalf("report %d: %v", m.GetSequence(), err)
+		}
+		for row, number := range m.GetCell() {
+			rate, counts := wire.Row(m, row)
+			l.rates[l.ids[number]] = rate
+			if !m.GetRatesOnly() {
+				l.counts[l.ids[number]] = counts
+			}
+		}
+		if !m.GetRatesOnly() {
+			l.counted = l.sequence
+		}
+	}
+	return reports
 }
 
 // speaker says what a client says, as the client role does.
@@ -166,7 +213,7 @@ func (s *speaker) hear() []*grlv1.Directive {
 		for row, number := range m.GetCell() {
 			s.admits[s.names[number]] = m.GetAdmit()[row]
 		}
-		s.confirmed.Confirm(m.GetReportSequence())
+		s.confirmed.Confirm(m.GetCountedSequence())
 	}
 	return all
 }

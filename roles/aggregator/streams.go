@@ -152,7 +152,7 @@ func (a *Aggregator) forHost(h *host) ([]*grlv1.JoinResponse, error) {
 
 // follow keeps a stream to one controller until ctx ends.
 func (a *Aggregator) follow(ctx context.Context, address string) {
-	p := newParent()
+	p := uplink.NewParent()
 	uplink.Run(ctx, uplink.Options{
 		Addresses: []string{address},
 		HTTP:      a.opts.HTTP,
@@ -162,7 +162,6 @@ func (a *Aggregator) follow(ctx context.Context, address string) {
 		Hello: func() *grlv1.Hello {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			p.reopen()
 			return a.node.hello(p, a.name, a.opts.Version, a.bootID)
 		},
 		Take: func(ctx context.Context, m *grlv1.JoinResponse) error { return a.takeFromParent(ctx, p, m) },
@@ -171,7 +170,7 @@ func (a *Aggregator) follow(ctx context.Context, address string) {
 }
 
 // takeFromParent takes in one message of a controller.
-func (a *Aggregator) takeFromParent(ctx context.Context, p *parent, m *grlv1.JoinResponse) error {
+func (a *Aggregator) takeFromParent(ctx context.Context, p *uplink.Parent, m *grlv1.JoinResponse) error {
 	if c := m.GetConfiguration(); c != nil {
 		return a.install(ctx, c)
 	}
@@ -181,7 +180,7 @@ func (a *Aggregator) takeFromParent(ctx context.Context, p *parent, m *grlv1.Joi
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := p.named(d); err != nil {
+	if err := p.Named(d); err != nil {
 		return fmt.Errorf("directive %d.%d: %w", d.GetEpoch(), d.GetSequence(), err)
 	}
 	if a.node.outdated(p, d) {
@@ -196,8 +195,8 @@ func (a *Aggregator) takeFromParent(ctx context.Context, p *parent, m *grlv1.Joi
 	return nil
 }
 
-// report sends what moved: at once what jumped, at each T the rest.
-func (a *Aggregator) report(ctx context.Context, p *parent, send func(*grlv1.JoinRequest) error) error {
+// report tells a controller what it lacks, for as long as the stream lives.
+func (a *Aggregator) report(ctx context.Context, p *uplink.Parent, send func(*grlv1.JoinRequest) error) error {
 	a.mu.Lock()
 	a.node.parents[p] = true
 	a.mu.Unlock()
@@ -206,55 +205,10 @@ func (a *Aggregator) report(ctx context.Context, p *parent, send func(*grlv1.Joi
 		delete(a.node.parents, p)
 		a.mu.Unlock()
 	}()
-	for {
-		full := false
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-p.beat:
-			full = true
-		case <-p.wake:
-			select { // more of the same surge is under way
-			case <-ctx.Done():
-			case <-p.beat:
-				full = true
-			case <-time.After(law.Coalesce):
-			}
-		}
-		if ctx.Err() != nil {
-			return ctx.Err() // the hosts of an aggregator that stops leave: do not tell
-		}
-		for _, m := range a.forParent(p, full) {
-			if err := send(m); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// forParent returns the messages a controller lacks.
-func (a *Aggregator) forParent(p *parent, full bool) []*grlv1.JoinRequest {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := time.Now()
-	var reports []*grlv1.Report
-	switch ready := a.node.mayReport(now); {
-	case ready && (full || !p.begun):
-		reports = a.node.full(now, p)
-	case ready:
-		if m := a.node.jumps(p); m != nil {
-			reports = append(reports, m)
-		}
-	case full:
-		reports = append(reports, a.node.warming(now, p))
-	}
-	var out []*grlv1.JoinRequest
-	for _, m := range reports {
-		out = append(out, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Report{Report: m}})
-	}
-	for _, m := range p.details {
-		out = append(out, &grlv1.JoinRequest{Message: &grlv1.JoinRequest_Detail{Detail: m}})
-	}
-	p.details = nil
-	return out
+	return p.Feed(ctx, send, func(full bool) []*grlv1.JoinRequest {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		now := time.Now()
+		return p.Messages(now, a.node, a.node.mayReport(now), full)
+	})
 }
