@@ -101,9 +101,10 @@ func (v *Verdict) average() float64 {
 // which so much was offered. It is the ratio that was decided, except that the
 // host bridges the time until its decider knows what it knows:
 //
-//   - far more than the directive counted on is trimmed to guard times what the
-//     directive meant this host, or a mean one, to admit; 0 turns that off;
-//   - far less, and the host drops only what is above its part of the limit.
+//   - of far less than the directive counted on it drops only what is above its
+//     part of the limit;
+//   - far more is trimmed to guard times what the directive meant this host, or
+//     a mean one, to admit; 0 turns that off.
 //
 // What the directive counted on is the host's own rate as of the report that
 // the directive's sums contain, contained: not its latest, which would turn the
@@ -112,16 +113,16 @@ func (h *Host) Ratio(offered float64, elapsed time.Duration, contained uint64, g
 	v := &h.Verdict
 	ratio := Ratio(v.Admit)
 	own, known := h.included(contained)
-	ceiling := guard * v.Admit * max(own, v.average()) * elapsed.Seconds()
-	if ceiling > 0 && offered > ceiling+3*math.Sqrt(ceiling)+2 {
-		return max(ratio, 1-ceiling/offered)
-	}
 	expected := own * elapsed.Seconds()
 	if ratio > 0 && known && offered < nearLimit*expected-3*math.Sqrt(expected) {
 		if offered == 0 {
 			return 0
 		}
 		return max(0, 1-v.Admit*expected/offered)
+	}
+	ceiling := guard * v.Admit * max(own, v.average()) * elapsed.Seconds()
+	if ceiling > 0 && offered > ceiling+3*math.Sqrt(ceiling)+2 {
+		return max(ratio, 1-ceiling/offered)
 	}
 	return ratio
 }

@@ -40,7 +40,7 @@ func TestHostEvent(t *testing.T) {
 			h := at(100)
 			h.Verdict = tt.verdict
 			got := false
-			for range 8 {
+			for range 12 {
 				h.Step(tt.to*Delta.Seconds(), Delta)
 				got = got || h.Event()
 			}
