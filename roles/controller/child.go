@@ -9,11 +9,12 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/uplink"
 	"grl/proto/wire"
 )
 
-// child is one aggregator, for as long as its stream lives, and then for as
-// long as its last sums count.
+// child is one aggregator, or one regional controller, for as long as its
+// stream lives, and then for as long as its last sums count.
 type child struct {
 	hello  *grlv1.Hello
 	zone   *zone
@@ -22,32 +23,39 @@ type child struct {
 	ids    []limiter.CellID // number → cell it named
 	before map[limiter.CellID]law.Counts
 
-	sequence  uint64 // of its last report; 0: none yet
-	contained uint64 // of the last report that the last directive contains
-	begun     bool   // sent sums
-	beganAt   time.Time
-	heard     time.Time
-	counted   []time.Time // by number: when its counts were last folded
-	series    []*series   // by number: where the recorder keeps it
-	at        []uint32    // by cell: the number of the child's for it, plus 1
-	lost      time.Time   // its stream closed
-	last      *grlv1.Report
-	nodes     []*grlv1.Node // its hosts
-	nodesAt   time.Time
+	sequence uint64 // of its last report; 0: none yet
+	rates    uplink.Receipts // its reports among those of all
+	counts   uplink.Receipts // of them, those that carried counts
+	begun    bool // sent sums
+	beganAt  time.Time
+	heard    time.Time
+	countsAt time.Time   // of its last report that carried counts
+	counted  []time.Time // by number: when its counts were last folded
+	series   []*series   // by number: where the recorder keeps it
+	at       []uint32    // by cell: the number of the child's for it, plus 1
+	lost     time.Time   // its stream closed
+	last     *grlv1.Report
+	nodes    []*grlv1.Node // those below it
+	nodesAt  time.Time
 
 	numbers           wire.Numbers
-	told              uint64 // sequence of the last directive it was told
-	version           uint64 // of the cells it was told
+	told              map[*voice]telling
 	config            *limiter.Configuration
+	sizes             uint64 // version of the zones' sizes it was sent
 	bytesIn, bytesOut uint64
 }
 
 // join takes in an aggregator that said hello; before is what its last
 // controller confirmed, and now the node's.
 func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *child {
-	z := n.zones[hello.GetZone()]
+	regional := hello.GetRole() == grlv1.Role_ROLE_CONTROLLER
+	name := hello.GetZone()
+	if regional {
+		name = regionZone(hello.GetRegion())
+	}
+	z := n.zones[name]
 	if z == nil {
-		z = &zone{name: hello.GetZone(), region: hello.GetRegion()}
+		z = &zone{name: name, region: hello.GetRegion(), regional: regional}
 		n.zones[z.name] = z
 		n.order = append(n.order, z)
 	}
@@ -71,9 +79,24 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 		wake:   make(chan struct{}, 1),
 		before: before,
 		heard:  now,
+		told:   make(map[*voice]telling),
 	}
 	n.children[c] = true
+	n.resize()
 	return c
+}
+
+// regionZone names a region with a controller of its own among the zones. No
+// zone has such a name, since none has a space.
+func regionZone(region string) string { return "region " + region }
+
+// hears reports whether the child is told what was decided of a cell: a regional
+// controller decides those of its region and its zones itself.
+func (c *child) hears(b *limiter.Bucket, id limiter.CellID) bool {
+	if c.zone.regional {
+		return b.Scope == limiter.Global
+	}
+	return id.Instance == b.Instance(c.zone.name, c.zone.region)
 }
 
 // leave takes in that the stream of an aggregator closed.
@@ -82,6 +105,7 @@ func (n *node) leave(now time.Time, c *child) {
 		return
 	}
 	delete(n.children, c)
+	n.resize()
 	counts := c.before // of cells that were not named on this stream
 	for number, id := range c.ids {
 		_, counts[id] = c.sums.Said(uint32(number))
@@ -106,7 +130,7 @@ func (n *node) lose(now time.Time, c *child, within time.Duration) {
 	c.zone.sum.Lose(now, &c.sums, within)
 	for number := range c.sums.Names() {
 		if i := c.sums.Cell(uint32(number)); i >= 0 {
-			n.touch(i)
+			n.dirty.Touch(i)
 		}
 	}
 }
@@ -120,19 +144,25 @@ func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
 	if err := n.named(c, m); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), c.hello.GetNode(), err)
 	}
-	silent := now.Sub(c.heard)
+	n.take(now, c, m)
 	if m.GetWarming() {
-		c.take(now, m)
 		return true, nil
 	}
 	if !c.begun {
 		n.begin(now, c)
-		silent = forever // nothing tells since when it counts
 	}
 	if c.sums.Out() {
 		c.zone.sum.Return(&c.sums)
 	}
-	c.take(now, m)
+	if m.GetRatesOnly() {
+		n.foldRates(c, m)
+		return true, nil
+	}
+	silent := forever // nothing tells since when it counts
+	if !c.countsAt.IsZero() {
+		silent = now.Sub(c.countsAt)
+	}
+	c.countsAt = now
 	n.fold(now, c, m, silent)
 	return true, nil
 }
@@ -140,15 +170,15 @@ func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
 // directiveAge returns how old the directive was that a child had taken, when
 // it reported last.
 func (n *node) directiveAge(c *child) time.Duration {
-	stamp, _ := c.taken()
-	return n.trail.Age(c.heard, stamp)
+	stamp, _ := c.taken(n.own.name)
+	return n.own.trail.Age(c.heard, stamp)
 }
 
-// taken returns the stamp of this decider's directive that the child took last,
+// taken returns the stamp of the decider's directive that the child took last,
 // false if it took none.
-func (c *child) taken() (law.Stamp, bool) {
+func (c *child) taken(decider string) (law.Stamp, bool) {
 	for _, t := range c.last.GetTaken() {
-		if t.GetDecider() == globalDecider {
+		if t.GetDecider() == decider {
 			return wire.Stamp(t), true
 		}
 	}
@@ -156,18 +186,24 @@ func (c *child) taken() (law.Stamp, bool) {
 }
 
 // take keeps what a report says of its sender.
-func (c *child) take(now time.Time, m *grlv1.Report) {
+func (n *node) take(now time.Time, c *child, m *grlv1.Report) {
 	m.RefusedReason = wire.Reason(m.GetRefusedReason())
 	c.sequence, c.heard, c.last = m.GetSequence(), now, m
+	n.received++
+	c.rates.Note(c.sequence, n.received)
+	if !m.GetRatesOnly() {
+		c.counts.Note(c.sequence, n.received)
+	}
 	if m.GetNodes() != nil {
 		c.nodes, c.nodesAt = m.GetNodes(), now
+		n.resize()
 	}
 }
 
 // follows returns the epoch of another controller whose directives the child
 // takes instead of ours, 0 if it takes ours.
 func (n *node) follows(c *child) uint64 {
-	if stamp, ok := c.taken(); ok && stamp.Epoch > n.epoch && stamp.Epoch <= wire.MaxEpoch {
+	if stamp, ok := c.taken(n.own.name); ok && stamp.Epoch > n.epoch && stamp.Epoch <= wire.MaxEpoch {
 		return stamp.Epoch
 	}
 	return 0
@@ -181,7 +217,7 @@ func (n *node) named(c *child, m *grlv1.Report) error {
 		return err
 	}
 	for number, id := range c.ids[from:] {
-		i, _ := n.cell(id, c.zone.name, c.zone.region)
+		i, _ := n.cell(id, c.zone)
 		c.sums.Name(i, c.before[id])
 		delete(c.before, id) // named again, it has begun at 0
 		c.counted = append(c.counted, time.Time{})
@@ -196,15 +232,9 @@ func (n *node) named(c *child, m *grlv1.Report) error {
 // long before it.
 func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Duration) {
 	for row, number := range m.GetCell() {
-		i := c.sums.Cell(number)
-		if i < 0 {
-			var ok bool
-			if i, ok = n.cell(c.ids[number], c.zone.name, c.zone.region); !ok {
-				continue // its configuration is older or newer than ours
-			}
-			c.zone.sum.Grow(n.cells.Len())
-			c.sums.Rename(number, i)
-			c.bind(i, number)
+		i, ok := n.known(c, number)
+		if !ok {
+			continue
 		}
 		rate, counts := wire.Row(m, row)
 		// A cell that a child did not carry for longer had not moved at its
@@ -224,8 +254,39 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 			}
 			c.series[number].add(now, since, more)
 		}
-		n.touch(i)
+		n.dirty.Touch(i)
 	}
+}
+
+// foldRates takes in the rows of a report that says rates only. It leaves what
+// was counted alone, and with it the flow and the history.
+func (n *node) foldRates(c *child, m *grlv1.Report) {
+	for row, number := range m.GetCell() {
+		i, ok := n.known(c, number)
+		if !ok {
+			continue
+		}
+		rate, _ := wire.Row(m, row)
+		_, counts := c.sums.Said(number)
+		c.zone.sum.Fold(&c.sums, number, rate, counts, false)
+		n.dirty.Touch(i)
+	}
+}
+
+// known returns the cell behind a number of the child's, false if the child's
+// configuration is older or newer than ours.
+func (n *node) known(c *child, number uint32) (int, bool) {
+	if i := c.sums.Cell(number); i >= 0 {
+		return i, true
+	}
+	i, ok := n.cell(c.ids[number], c.zone)
+	if !ok {
+		return -1, false
+	}
+	c.zone.sum.Grow(n.cells.Len())
+	c.sums.Rename(number, i)
+	c.bind(i, number)
+	return i, true
 }
 
 // bind remembers under which number the child reports a cell.
@@ -268,32 +329,20 @@ func (c *child) share(cell int, total law.Rate) float32 {
 // configurationFor returns the configuration message a child lacks, nil if it
 // has all it asked for.
 func (n *node) configurationFor(c *child) *grlv1.Configuration {
-	if n.config.Revision == 0 || c.config != nil && !n.config.Newer(c.config.Epoch, c.config.Revision) {
+	held := c.config != nil && !n.config.Newer(c.config.Epoch, c.config.Revision)
+	if n.config.Revision == 0 || held && c.sizes == n.sizes.version {
 		return nil
 	}
 	wanted := wire.Filter(n.config, c.hello)
-	defer func() { c.config = wanted }()
 	var m *grlv1.Configuration
 	if c.config == nil {
 		m = wire.FromConfiguration(wanted)
 	} else {
 		m = wire.Change(c.config, wanted)
 	}
-	m.Zones = n.sizes()
+	m.Zones = n.sizes.zones
+	c.config, c.sizes = wanted, n.sizes.version
 	return m
-}
-
-// sizes returns how many aggregators each zone has.
-func (n *node) sizes() []*grlv1.ZoneSize {
-	count := make(map[*zone]uint32)
-	for c := range n.children {
-		count[c.zone]++
-	}
-	var out []*grlv1.ZoneSize
-	for z, aggregators := range count {
-		out = append(out, &grlv1.ZoneSize{Zone: z.name, Region: z.region, Aggregators: aggregators})
-	}
-	return out
 }
 
 // size returns the bytes of a message, for the fleet's view.

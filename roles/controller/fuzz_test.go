@@ -37,7 +37,7 @@ func FuzzReport(f *testing.F) {
 			return
 		}
 		before, err := wire.ConfirmedCounts(hello.GetConfirmed())
-		if err != nil || checkHello(hello) != nil || hello.GetNode() == "honest" {
+		if err != nil || checkHello(hello, Default()) != nil || hello.GetNode() == "honest" {
 			return
 		}
 		r := newRig(t, configuration(1, 2))

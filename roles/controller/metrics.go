@@ -28,7 +28,15 @@ func newMetrics(reg prometheus.Registerer, c *Controller) metrics {
 	}, func() float64 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return float64(len(c.node.children))
+		return float64(c.node.count(false))
+	})
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "grl_controller_regions",
+		Help: "Regional controllers with a stream to this controller.",
+	}, func() float64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return float64(c.node.count(true))
 	})
 	f.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "grl_controller_epoch",
@@ -61,7 +69,7 @@ func newMetrics(reg prometheus.Registerer, c *Controller) metrics {
 	return metrics{
 		reports: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "grl_controller_reports_total",
-			Help: "Reports received from aggregators, by outcome.",
+			Help: "Reports received from children, by outcome.",
 		}, []string{"outcome"}),
 		decide: f.NewHistogram(prometheus.HistogramOpts{
 			Name:                        "grl_controller_decide_seconds",

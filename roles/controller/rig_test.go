@@ -134,7 +134,7 @@ func (s *speaker) hear() []*grlv1.Directive {
 		for row, number := range m.GetCell() {
 			s.admits[s.ids[number]], s.shares[s.ids[number]] = m.GetAdmit()[row], m.GetShare()[row]
 		}
-		s.confirmed.Confirm(m.GetReportSequence())
+		s.confirmed.Confirm(m.GetCountedSequence())
 	}
 	return all
 }

@@ -19,53 +19,84 @@ import (
 
 var (
 	errStopped  = errors.New("controller stops")
-	errReplaced = errors.New("the aggregator has a later stream")
+	errReplaced = errors.New("the child has a later stream")
 )
 
 // rpcError returns err as a peer may see it.
 func rpcError(code connect.Code, err error) error { return connect.NewError(code, err) }
 
-// Join serves the stream of one aggregator.
+// Join serves the stream of one child.
 func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	first, err := s.Receive()
 	if err != nil {
 		return err
 	}
 	hello := first.GetHello()
-	if err := checkHello(hello); err != nil {
+	if err := checkHello(hello, c.opts.Config); err != nil {
 		return rpcError(connect.CodeFailedPrecondition, err)
 	}
 	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
 	if err != nil {
 		return rpcError(connect.CodeInvalidArgument, err)
 	}
-	c.raise(ctx, wire.HeardEpoch(hello, globalDecider))
+	c.raise(ctx, wire.HeardEpoch(hello, c.node.own.name))
 	child, err := c.join(hello, before)
 	if err != nil {
 		return err
 	}
 	defer c.streams.Done()
-	c.opts.Log.InfoContext(ctx, "aggregator joined", "node", hello.GetNode(), "zone", hello.GetZone())
+	log := c.opts.Log.With("child", roleWord(hello.GetRole()), "node", hello.GetNode(), "zone", hello.GetZone(), "region", hello.GetRegion())
+	log.InfoContext(ctx, "child joined")
 	err = c.serve(ctx, child, s)
 	c.leave(child)
 	level := slog.LevelWarn
 	if errors.Is(err, io.EOF) {
 		level, err = slog.LevelInfo, nil // it closed the stream itself
 	}
-	c.opts.Log.Log(ctx, level, "aggregator left", "node", hello.GetNode(), "zone", hello.GetZone(), "err", err)
+	log.Log(ctx, level, "child left", "err", err)
 	return err
 }
 
-func checkHello(m *grlv1.Hello) error {
-	switch {
-	case m == nil:
+// checkHello returns an error if the sender of a hello is no child of a
+// controller, or has a zone or region by a name that none has.
+func checkHello(m *grlv1.Hello, own Config) error {
+	if m == nil {
 		return errors.New("the first message is no hello")
-	case m.GetRole() != grlv1.Role_ROLE_AGGREGATOR:
-		return fmt.Errorf("hello of a %v at a controller, which takes aggregators", m.GetRole())
-	case m.GetZone() == "" || m.GetRegion() == "":
-		return errors.New("hello without a zone or a region")
+	}
+	if err := limiter.CheckName(m.GetRegion()); err != nil {
+		return fmt.Errorf("region of a hello: %w", err)
+	}
+	switch m.GetRole() {
+	case grlv1.Role_ROLE_AGGREGATOR:
+		if err := limiter.CheckName(m.GetZone()); err != nil {
+			return fmt.Errorf("zone of a hello: %w", err)
+		}
+		if own.Regional() && m.GetRegion() != own.Region {
+			return fmt.Errorf("aggregator of region %q at the controller of region %q", m.GetRegion(), own.Region)
+		}
+	case grlv1.Role_ROLE_CONTROLLER:
+		if own.Regional() {
+			return fmt.Errorf("controller of region %q at one that has a parent itself", m.GetRegion())
+		}
+		if m.GetZone() != "" {
+			return fmt.Errorf("controller of region %q with a zone, %q", m.GetRegion(), m.GetZone())
+		}
+	default:
+		return fmt.Errorf("hello of a %v at a controller, which takes aggregators and regional controllers", m.GetRole())
 	}
 	return wire.CheckHello(m)
+}
+
+// roleWord returns the name of a role in logs and views.
+func roleWord(r grlv1.Role) string {
+	switch r {
+	case grlv1.Role_ROLE_CONTROLLER:
+		return "controller"
+	case grlv1.Role_ROLE_AGGREGATOR:
+		return "aggregator"
+	default:
+		return "client"
+	}
 }
 
 func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Counts) (*child, error) {
@@ -82,7 +113,7 @@ func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Coun
 	return c.node.join(time.Now(), hello, before), nil
 }
 
-// leave takes in that the stream of an aggregator ended.
+// leave takes in that the stream of a child ended.
 func (c *Controller) leave(child *child) {
 	c.mu.Lock()
 	defer c.mu.Unlock() // deferred: net/http recovers a panic, and the lock must not outlive it
@@ -110,7 +141,7 @@ func (c *Controller) serve(ctx context.Context, child *child, s *downlink.Stream
 	}
 }
 
-// take takes in one message of an aggregator.
+// take takes in one message of a child.
 func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +170,7 @@ func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinReques
 	return nil
 }
 
-// noteRival logs that another controller decides for an aggregator of ours: with
+// noteRival logs that another controller decides for a child of ours: with
 // a store of its own, only one may. The caller holds mu.
 func (c *Controller) noteRival(ctx context.Context, child *child) {
 	epoch := c.node.follows(child)
@@ -147,11 +178,11 @@ func (c *Controller) noteRival(ctx context.Context, child *child) {
 		return
 	}
 	c.node.rival = epoch
-	c.opts.Log.ErrorContext(ctx, "another controller decides for an aggregator of this one: stop one of the two",
+	c.opts.Log.ErrorContext(ctx, "another controller decides for a child of this one: stop one of the two",
 		"node", child.hello.GetNode(), "zone", child.hello.GetZone(), "epoch", epoch, "own_epoch", c.node.epoch)
 }
 
-// forChild returns the messages that an aggregator lacks.
+// forChild returns the messages that a child lacks.
 func (c *Controller) forChild(child *child) []*grlv1.JoinResponse {
 	c.mu.Lock()
 	defer c.mu.Unlock()

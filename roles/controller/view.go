@@ -128,63 +128,9 @@ func (v view) Fleet() web.Fleet {
 	return f
 }
 
-// tree returns the nodes below the controller: each aggregator, and its hosts
-// as it told of them last.
-func (n *node) tree(now time.Time) []*grlv1.Node {
-	var out []*grlv1.Node
-	for c := range n.children {
-		own := &grlv1.Node{
-			Role:            grlv1.Role_ROLE_AGGREGATOR,
-			Name:            c.hello.GetNode(),
-			Zone:            c.zone.name,
-			Region:          c.zone.region,
-			Version:         c.hello.GetVersion(),
-			ConfigRevision:  c.last.GetConfigRevision(),
-			RefusedRevision: c.last.GetRefusedRevision(),
-			RefusedReason:   c.last.GetRefusedReason(),
-			ReportAgeMs:     uint32(now.Sub(c.heard).Milliseconds()),
-			DirectiveAgeMs:  uint32(n.directiveAge(c).Milliseconds()),
-			BytesReceived:   c.bytesIn,
-			BytesSent:       c.bytesOut,
-			Hosts:           uint32(len(c.nodes)),
-		}
-		out = append(out, own)
-		for _, h := range c.nodes {
-			out = append(out, &grlv1.Node{
-				Role:            h.GetRole(),
-				Name:            h.GetName(),
-				Zone:            h.GetZone(),
-				Region:          h.GetRegion(),
-				Version:         h.GetVersion(),
-				ConfigRevision:  h.GetConfigRevision(),
-				RefusedRevision: h.GetRefusedRevision(),
-				RefusedReason:   h.GetRefusedReason(),
-				ReportAgeMs:     reportAge(h, now.Sub(c.nodesAt)),
-				DirectiveAgeMs:  h.GetDirectiveAgeMs(),
-				BytesReceived:   h.GetBytesReceived(),
-				BytesSent:       h.GetBytesSent(),
-			})
-		}
-	}
-	return out
-}
-
-// reportAge returns the age of a host's last report, told so long ago: one that
-// falls silent is told of at once, so a host that was not has gone on reporting.
-func reportAge(h *grlv1.Node, told time.Duration) uint32 {
-	if age := time.Duration(h.GetReportAgeMs()) * time.Millisecond; age > law.HostSilent {
-		return uint32((age + told).Milliseconds())
-	}
-	return h.GetReportAgeMs()
-}
-
 func webNode(m *grlv1.Node) web.Node {
-	role := "client"
-	if m.GetRole() == grlv1.Role_ROLE_AGGREGATOR {
-		role = "aggregator"
-	}
 	return web.Node{
-		Role:            role,
+		Role:            roleWord(m.GetRole()),
 		Name:            m.GetName(),
 		Zone:            m.GetZone(),
 		Region:          m.GetRegion(),

@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"grl/limiter/law"
+)
+
+// offered returns the sum of a cell over the zones.
+func (n *node) offered(now time.Time, i int) law.Rate {
+	var sum law.Rate
+	for _, z := range n.order {
+		r := z.sum.Rate(now, i)
+		sum.Offered += r.Offered
+		sum.Hosts += r.Hosts
+	}
+	return sum
+}
+
+// sumUp forms the sums of all cells over the zones: zone by zone, since memory
+// is read fastest in its order.
+func (n *node) sumUp(now time.Time) {
+	n.sums = append(n.sums[:0], make([]law.Rate, n.cells.Len())...)
+	for _, z := range n.order {
+		z.sum.AddRates(now, n.sums)
+	}
+}
+
+// decide decides the cells whose sums may have moved, and publishes at once
+// what jumped. It reports whether there is a directive to send.
+func (n *node) decide(now time.Time) bool {
+	moved := n.dirty.Look()
+	if len(moved) > n.cells.Len()/8 {
+		n.sumUp(now)
+		for _, i := range moved {
+			n.offer(now, i, n.sums[i])
+		}
+	} else {
+		for _, i := range moved {
+			n.offer(now, i, n.offered(now, i))
+		}
+	}
+	decided := n.settle(now, moved)
+	if !n.mayPublish(now) || !slices.ContainsFunc(decided, func(i int) bool { return n.moved(i) == law.Jumps }) {
+		return false
+	}
+	n.publish(now, decided, law.Jumps)
+	return true
+}
+
+// renew decides all cells and publishes what drifted, as at each T. It reports
+// whether there is a directive to send.
+func (n *node) renew(now time.Time) bool {
+	n.age(now)
+	n.sumUp(now)
+	n.dirty.Look()
+	n.all = n.all[:0]
+	for i := range n.states {
+		if s := &n.states[i]; s.bucket != nil {
+			n.offer(now, i, n.sums[i])
+			s.flow.tick()
+			n.all = append(n.all, i)
+		}
+	}
+	n.decider.Settle(now, func(int) {}) // all are decided
+	if !n.mayPublish(now) {
+		return false
+	}
+	n.publish(now, n.all, law.Drifts)
+	return true
+}
+
+// offer takes in what a cell is offered now.
+func (n *node) offer(now time.Time, i int, rate law.Rate) {
+	s := &n.states[i]
+	if s.bucket == nil {
+		return // forgotten since it was touched
+	}
+	s.rate = rate
+	if rate.Offered > 0 || s.active.IsZero() {
+		s.active = now
+	}
+	n.decider.Offer(now, i, rate.Offered.RPS())
+}
+
+// settle decides the cells that share limits with those that were offered to,
+// and returns all that were decided.
+func (n *node) settle(now time.Time, offered []int) []int {
+	decided := offered
+	n.decider.Settle(now, func(i int) { decided = append(decided, i) })
+	return decided
+}
+
+// moved says how far what was decided of a cell is from what was published.
+func (n *node) moved(i int) law.Moved {
+	if n.states[i].bucket == nil {
+		return law.Still
+	}
+	return n.states[i].published.Moved(n.decider.Admit(i), n.decider.Hot(i))
+}
+
+// publish makes a directive of those cells that moved at least so far.
+func (n *node) publish(now time.Time, cells []int, least law.Moved) {
+	n.version++
+	for _, i := range cells {
+		if n.moved(i) >= least {
+			n.tell(n.own, i)
+		}
+	}
+	n.own.say(now, law.Stamp{Epoch: n.epoch, Sequence: n.own.next(n.epoch)}, n.received, n.received)
+}
+
+// tell publishes under the present version what was decided of a cell.
+func (n *node) tell(v *voice, i int) {
+	s := &n.states[i]
+	s.published, s.version = law.Publish(n.decider.Admit(i), n.decider.Hot(i)), n.version
+	v.version = n.version
+}

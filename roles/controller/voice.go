@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+)
+
+// voice is one decider as the children hear it.
+type voice struct {
+	name    string
+	stamp   law.Stamp // of the last directive; zero: none yet
+	trail   law.Trail // of the directives
+	version uint64    // of node.version when it last had cells
+	rates   uint64    // of node.received: reports whose rates its sums contain
+	counts  uint64    // the same: reports whose counts need not be kept below
+}
+
+// say makes a directive with that stamp, whose sums contain the rates and counts
+// of so many reports.
+func (v *voice) say(now time.Time, s law.Stamp, rates, counts uint64) {
+	v.stamp, v.rates, v.counts = s, rates, counts
+	v.trail.Note(now, s)
+}
+
+// next returns the sequence of the next directive of an epoch.
+func (v *voice) next(epoch uint64) uint64 {
+	if v.stamp.Epoch != epoch {
+		return 1
+	}
+	return v.stamp.Sequence + 1
+}
+
+// telling is what a child was told by a voice last.
+type telling struct {
+	stamp   law.Stamp
+	version uint64 // of the cells
+}
+
+// directives returns what a child has not been told yet.
+func (n *node) directives(c *child) []*grlv1.Directive {
+	var out []*grlv1.Directive
+	for _, v := range n.voices {
+		told := c.told[v]
+		if v.stamp == (law.Stamp{}) || v.stamp == told.stamp && v.version == told.version {
+			continue
+		}
+		m := &grlv1.Directive{
+			Decider:         v.name,
+			Epoch:           v.stamp.Epoch,
+			Sequence:        v.stamp.Sequence,
+			Step:            v.stamp.Step,
+			ReportSequence:  c.rates.Contained(v.rates),
+			CountedSequence: c.counts.Contained(v.counts),
+		}
+		if v.version != told.version {
+			n.fill(m, v, c, told.version)
+		}
+		c.told[v] = telling{v.stamp, v.version}
+		out = append(out, wire.SplitDirective(m)...)
+	}
+	return out
+}
+
+// fill adds the cells of a directive that were published since a version.
+func (n *node) fill(m *grlv1.Directive, v *voice, c *child, since uint64) {
+	n.cells.Each(func(i int, id limiter.CellID) {
+		s := &n.states[i]
+		if s.version <= since || n.voice(i) != v || !c.hears(s.bucket, id) {
+			return
+		}
+		number := c.numbers.Number(i, id, &m.Names)
+		whole := s.rate
+		m.Cell = append(m.Cell, number)
+		m.Admit = append(m.Admit, float32(s.published.Admit))
+		m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(whole.Offered))
+		m.Hosts = append(m.Hosts, whole.Hosts)
+		m.Share = append(m.Share, c.share(i, whole))
+		if s.published.Hot {
+			m.Hot = append(m.Hot, number)
+		}
+	})
+}
+
+// voice returns who decides a cell.
+func (n *node) voice(int) *voice { return n.own }
