@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"proto/grl/v1/grlv1connect": {"proto/grl/v1"},
 	"proto/wire":                {"limiter", "limiter/law", protoTree},
 	"proto/uplink":              {"limiter", "limiter/law", protoTree},
+	"proto/statefile":           {"limiter", "limiter/law", protoTree},
 	"proto/downlink":            {"limiter", protoTree},
 }
 
