@@ -14,7 +14,7 @@ const (
 	maxWeights     = 1000
 	minTiers       = 2
 	maxTiers       = 8
-	maxTierCallers = 1000
+	maxTierCallers = 100
 	// maxTierValues bounds the header values that a service tells apart: each
 	// may need a leaf for each caller and procedure.
 	maxTierValues = 64

@@ -81,7 +81,7 @@ func TestValidate(t *testing.T) {
 		}), []string{"65 header values apart, at most 64"}},
 		{"too many tier callers", with(func(b *Bucket) {
 			b.Tiers = []Tier{{Name: "t", Callers: make([]Pattern, maxTierCallers+1)}, {Name: "u"}}
-		}), []string{"1001 callers, at most 1000"}},
+		}), []string{"101 callers, at most 100"}},
 		{"unknown enforce", Service{Name: "s", Enforce: 7}, []string{"unknown enforce 7"}},
 		{"nameless service", Service{}, []string{"name missing"}},
 		{"same name", Service{Name: "s", Buckets: []Bucket{deny("b", "a", ""), deny("b", "", "")}}, []string{`bucket "s/b": name used twice`}},

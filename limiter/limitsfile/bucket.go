@@ -25,11 +25,32 @@ func (d *decoder) bucket(n *node, path string) (b limiter.Bucket, ok bool) {
 		"identity": func(v *node, path string) { b.Verified = d.word(v, path, "verified") != "" },
 		"cost":     func(v *node, path string) { d.cost(v, path, &b.Cost) },
 
-		"candidate": nil, "share": nil, "weights": nil, "tiers": nil,
-		"coherent": nil, "retries": nil, "on_silence": nil,
+		"share":      func(v *node, path string) { b.Share = shares[d.word(v, path, "proportional", "max-min")] },
+		"weights":    func(v *node, path string) { b.Weights = d.weights(v, path) },
+		"tiers":      func(v *node, path string) { b.Tiers = d.tiers(v, path) },
+		"retries":    func(v *node, path string) { b.ShedRetriesFirst = d.word(v, path, "first-shed") != "" },
+		"coherent":   func(v *node, path string) { b.Coherent = d.word(v, path, "trace") != "" },
+		"on_silence": func(v *node, path string) { b.HoldOnSilence = d.word(v, path, "open", "hold") == "hold" },
+
+		"candidate": nil,
 	})
 	d.bucketWhole(n.place, path, seen, &b)
-	return b, len(d.errs) == before
+	if len(d.errs) > before {
+		return b, false
+	}
+	return b, d.fits(n.place, path, &b)
+}
+
+// fits checks that the bucket can be read again when it is written in
+// canonical form, with quotes and all digits.
+func (d *decoder) fits(at place, path string, b *limiter.Bucket) bool {
+	var w writer
+	w.bucket(b)
+	if w.Len() <= maxPieceBytes {
+		return true
+	}
+	d.fail(at, path, bytesText(w.Len())+" in canonical form", "at most 32 KiB")
+	return false
 }
 
 var (
@@ -53,6 +74,7 @@ func (d *decoder) bucketWhole(at place, path string, seen map[string]place, b *l
 	case hasLimit && hasBlock:
 		d.fail(blockPlace, path+".block", "both limit and block", "one of them")
 	}
+	d.shareWhole(path, seen, b)
 	if b.Regions != nil && b.Scope != limiter.Region {
 		d.fail(seen["limit"], path+".limit.regions", "scope "+b.Scope.String(), `"scope: region" beside it`)
 	}

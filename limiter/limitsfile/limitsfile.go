@@ -29,6 +29,16 @@ const (
 	MinRPS        = 0.001
 	MaxRPS        = 1e9
 	MaxCost       = 1_000_000
+	MinWeight     = 0.001
+	MaxWeight     = 1000
+	MaxWeights    = 1000 // of a bucket
+	MinTiers      = 2    // of a bucket
+	MaxTiers      = 8
+	// MaxTierCallers bounds the patterns of callers of a tier.
+	MaxTierCallers = 100
+	// MaxTierValues bounds the header values that tiers of a service tell
+	// apart: each may take a counter for each caller and procedure.
+	MaxTierValues = 64
 	MaxErrors     = 100 // of one file; the rest of the file is not read
 )
 

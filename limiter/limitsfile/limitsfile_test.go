@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,16 +57,21 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample checks that the example of docs/concepts.md holds.
-func TestDocumentedExample(t *testing.T) {
-	_, rest, _ := strings.Cut(string(read(t, "../../docs/concepts.md")), "```yaml\n")
-	text, _, found := strings.Cut(rest, "```\n")
-	if !found {
-		t.Fatal("docs/concepts.md has no YAML")
+// TestDocumentedExamples checks that the examples of docs/concepts.md hold.
+func TestDocumentedExamples(t *testing.T) {
+	var buckets []int // of each
+	rest := string(read(t, "../../docs/concepts.md"))
+	for {
+		_, after, found := strings.Cut(rest, "```yaml\n")
+		if !found {
+			break
+		}
+		var text string
+		text, rest, _ = strings.Cut(after, "```\n")
+		buckets = append(buckets, limitsfile.CountBuckets(load(t, limitsfile.Source{Name: "concepts.md", Data: []byte(text)})))
 	}
-	services := load(t, limitsfile.Source{Name: "concepts.md", Data: []byte(text)})
-	if got := limitsfile.CountBuckets(services); got != 4 {
-		t.Errorf("the example has %d buckets, want 4", got)
+	if want := []int{4, 1, 1, 1, 1, 1}; !slices.Equal(buckets, want) {
+		t.Errorf("the examples have %v buckets, want %v", buckets, want)
 	}
 }
 

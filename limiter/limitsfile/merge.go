@@ -1,6 +1,7 @@
 package limitsfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,7 +131,8 @@ func (b placedBucket) problem(format string, args ...any) *Error {
 // earlier one.
 func checkBuckets(files []*File) (errs Errors) {
 	names, selections := map[string]placedBucket{}, map[selection]placedBucket{}
-	var cost *placedBucket // the first with a cost header
+	var cost, tiers *placedBucket // the first with such a header
+	tierValues := map[string]bool{}
 	for _, f := range files {
 		for i := range f.Service.Buckets {
 			b := placedBucket{&f.Service.Buckets[i], f, f.buckets[i]}
@@ -150,6 +152,7 @@ func checkBuckets(files []*File) (errs Errors) {
 			} else if header != "" && !strings.EqualFold(header, cost.bucket.Cost.Header) {
 				errs = append(errs, b.problem("takes its cost from %q, but bucket %v from %q: a request has one cost", header, *cost, cost.bucket.Cost.Header))
 			}
+			errs = append(errs, checkTierHeader(b, &tiers, tierValues)...)
 			if len(errs) >= MaxErrors {
 				return errs
 			}
@@ -210,7 +213,7 @@ func selectionOf(b *limiter.Bucket) selection {
 }
 
 // canonical returns s in the order and form in which equal meaning is equal
-// value: lists sorted, repeated routes and exempt entries once, cost 1 left
+// value: lists without an order sorted, repeated routes and exempt entries once, cost 1 left
 // out. It shares nothing that it changes.
 func canonical(s limiter.Service) limiter.Service {
 	s.Routes = compacted(s.Routes, strings.Compare)
@@ -218,8 +221,14 @@ func canonical(s limiter.Service) limiter.Service {
 	s.Buckets = compacted(s.Buckets, nil)
 	slices.SortFunc(s.Buckets, func(a, b limiter.Bucket) int { return strings.Compare(a.Name, b.Name) })
 	for i := range s.Buckets {
-		if s.Buckets[i].Cost.Fixed == 1 {
-			s.Buckets[i].Cost.Fixed = 0
+		b := &s.Buckets[i]
+		if b.Cost.Fixed == 1 {
+			b.Cost.Fixed = 0
+		}
+		b.Tiers = compacted(b.Tiers, nil)
+		for j := range b.Tiers {
+			t := &b.Tiers[j]
+			t.Callers, t.Values = compacted(t.Callers, cmp.Compare), compacted(t.Values, strings.Compare)
 		}
 	}
 	return s

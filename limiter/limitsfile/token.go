@@ -16,7 +16,7 @@ func tokenize(text string) (token.Tokens, *syntaxError) {
 	if len(tokens) > maxPieceTokens {
 		return nil, &syntaxError{
 			place: placeOf(tokens[0]), found: fmt.Sprintf("%d words and signs in one value", len(tokens)),
-			expected: "at most 2048 (write a long list with one item on each line)",
+			expected: "at most 8192 (write a long list with one item on each line)",
 		}
 	}
 	var flow, onLine, line int // open brackets; nesting signs on the line so far

@@ -14,7 +14,7 @@ import (
 // the text is; without them some of its work grows with the square.
 const (
 	maxPieceBytes  = 32 << 10
-	maxPieceTokens = 2048
+	maxPieceTokens = 8192
 	maxDepth       = 16
 )
 

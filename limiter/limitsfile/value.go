@@ -33,6 +33,8 @@ var (
 		"letters, digits, . _ : / - { } $ ~ % @ + , = and single spaces between, with no _ in front",
 	}
 	headerName   = nameKind{regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), "the name of a header"}
+	headerValue  = nameKind{regexp.MustCompile(`^[!#-\[\]-~]+$`), "a header value of ASCII characters other than space, \" and \\"}
+	tierName     = nameKind{regexp.MustCompile(`^[A-Za-z0-9_-]+$`), "letters, digits, - and _"}
 	metadataName = nameKind{regexp.MustCompile(`^[a-z0-9._-]+$`), "a metadata key: lower-case letters, digits and . _ -"}
 )
 
@@ -127,25 +129,44 @@ var number = regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,2}
 
 // rps reads a limit in requests per second; 0 after an error.
 func (d *decoder) rps(n *node, path string) float64 {
-	const expected = "a number of requests per second from 0.001 to 1000000000"
+	return d.decimal(n, path, decimalRange{
+		"a number of requests per second from 0.001 to 1000000000", MinRPS, MaxRPS,
+		` (write "block: true" instead of the limit to drop everything)`,
+	})
+}
+
+// weight reads a weight under max-min; 0 after an error.
+func (d *decoder) weight(n *node, path string) float64 {
+	return d.decimal(n, path, decimalRange{"a number from 0.001 to 1000", MinWeight, MaxWeight, ""})
+}
+
+// decimalRange is what a number may be.
+type decimalRange struct {
+	expected    string // in words
+	least, most float64
+	zero        string // what to write in place of 0, to be added to expected
+}
+
+// decimal reads a number in a range above 0; 0 after an error.
+func (d *decoder) decimal(n *node, path string, in decimalRange) float64 {
 	if n.kind != numberNode && n.kind != plainNode {
 		more := ""
 		if n.kind == quotedNode {
 			more = ", without quotes"
 		}
-		d.fail(n.place, path, n.describe(), expected+more)
+		d.fail(n.place, path, n.describe(), in.expected+more)
 		return 0
 	}
-	rps, err := strconv.ParseFloat(n.text, 64)
+	v, err := strconv.ParseFloat(n.text, 64)
 	switch {
-	case err == nil && rps == 0:
-		d.fail(n.place, path, n.describe(), expected+` (write "block: true" instead of the limit to drop everything)`)
-	case err == nil && (rps < MinRPS || rps > MaxRPS || rps != rps), isSpecial(n.text):
-		d.fail(n.place, path, n.describe(), expected)
+	case err == nil && v == 0:
+		d.fail(n.place, path, n.describe(), in.expected+in.zero)
+	case err == nil && (v < in.least || v > in.most || v != v), isSpecial(n.text):
+		d.fail(n.place, path, n.describe(), in.expected)
 	case err != nil || !number.MatchString(n.text):
-		d.fail(n.place, path, n.describe(), expected+", in decimal digits, without a unit")
+		d.fail(n.place, path, n.describe(), in.expected+", in decimal digits, without a unit")
 	default:
-		return rps
+		return v
 	}
 	return 0
 }

@@ -2,7 +2,6 @@ package limitsfile
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -83,6 +82,51 @@ func (w *writer) bucket(b *limiter.Bucket) {
 	case b.Cost.Fixed != 0:
 		w.line("    cost: {fixed: ", strconv.FormatUint(uint64(b.Cost.Fixed), 10), "}")
 	}
+	w.share(b)
+}
+
+// share writes how the limit is divided, and what happens without directives.
+func (w *writer) share(b *limiter.Bucket) {
+	if b.Share == limiter.MaxMin {
+		w.line("    share: ", b.Share.String())
+	}
+	if len(b.Weights) > 0 {
+		w.line("    weights: {", numbersText(b.Weights), "}")
+	}
+	if len(b.Tiers) > 0 {
+		w.line("    tiers:")
+	}
+	for i := range b.Tiers {
+		w.line("      - ", tierText(&b.Tiers[i]))
+	}
+	if b.ShedRetriesFirst {
+		w.line("    retries: first-shed")
+	}
+	if b.Coherent {
+		w.line("    coherent: trace")
+	}
+	if b.HoldOnSilence {
+		w.line("    on_silence: hold")
+	}
+}
+
+func tierText(t *limiter.Tier) string {
+	text := "{name: " + scalar(t.Name)
+	if len(t.Callers) > 0 {
+		text += ", callers: " + listText(t.Callers)
+	}
+	if t.Header != "" {
+		text += ", header: {name: " + scalar(t.Header) + ", values: " + listText(t.Values) + "}"
+	}
+	return text + "}"
+}
+
+func listText[S ~string](list []S) string {
+	items := make([]string, len(list))
+	for i, s := range list {
+		items[i] = scalar(string(s))
+	}
+	return "[" + strings.Join(items, ", ") + "]"
 }
 
 func matchText(m limiter.Match) string {
@@ -97,18 +141,23 @@ func matchText(m limiter.Match) string {
 }
 
 func limitText(b *limiter.Bucket) string {
-	text := "{rps: " + rpsText(b.LimitRPS)
+	text := "{rps: " + numberText(b.LimitRPS)
 	if len(b.Regions) > 0 {
-		names := slices.SortedFunc(maps.Keys(b.Regions), cmp.Compare)
-		for i, name := range names {
-			names[i] = scalar(name) + ": " + rpsText(b.Regions[name])
-		}
-		text += ", regions: {" + strings.Join(names, ", ") + "}"
+		text += ", regions: {" + numbersText(b.Regions) + "}"
 	}
 	return text + "}"
 }
 
-func rpsText(rps float64) string { return strconv.FormatFloat(rps, 'f', -1, 64) }
+// numbersText writes the pairs of a mapping, sorted by key.
+func numbersText(numbers map[string]float64) string {
+	pairs := slices.Sorted(maps.Keys(numbers))
+	for i, name := range pairs {
+		pairs[i] = scalar(name) + ": " + numberText(numbers[name])
+	}
+	return strings.Join(pairs, ", ")
+}
+
+func numberText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // plain are names that stand without quotes. Names hold no character that
 // needs an escape in quotes.

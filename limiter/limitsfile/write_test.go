@@ -2,6 +2,7 @@ package limitsfile_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -32,6 +33,9 @@ func TestNormalizeGivesTheServiceBack(t *testing.T) {
 		if diff := cmp.Diff([]limiter.Service{drawn}, services); diff != "" {
 			t.Fatalf("Load(Normalize(s)) (-want +got):\n%s", diff)
 		}
+		if err := (&limiter.Configuration{Services: services}).Validate(); err != nil {
+			t.Fatalf("what holds as a file is refused by those who get it: %v\n%s", err, text)
+		}
 		if shuffled := limitsfile.Normalize(shuffle(t, drawn)); !bytes.Equal(text, shuffled) {
 			t.Fatalf("the order of the lists shows:\n%s\nthen\n%s", text, shuffled)
 		}
@@ -41,6 +45,13 @@ func TestNormalizeGivesTheServiceBack(t *testing.T) {
 func shuffle(t *rapid.T, s limiter.Service) limiter.Service {
 	s.Buckets = rapid.Permutation(s.Buckets).Draw(t, "order")
 	s.Exempt = rapid.Permutation(s.Exempt).Draw(t, "exempt order")
+	for i := range s.Buckets {
+		s.Buckets[i].Tiers = slices.Clone(s.Buckets[i].Tiers)
+		for j := range s.Buckets[i].Tiers {
+			tier := &s.Buckets[i].Tiers[j]
+			tier.Callers, tier.Values = rapid.Permutation(tier.Callers).Draw(t, "callers order"), rapid.Permutation(tier.Values).Draw(t, "values order")
+		}
+	}
 	return s
 }
 
@@ -94,6 +105,10 @@ func drawBucket(t *rapid.T, service, name, caller, header string) limiter.Bucket
 			}
 		}
 	}
+	if !b.Block {
+		drawShare(t, &b)
+	}
+	b.HoldOnSilence = rapid.Bool().Draw(t, "hold")
 	switch rapid.IntRange(0, 2).Draw(t, "cost") {
 	case 1:
 		b.Cost.Header = header
@@ -102,6 +117,36 @@ func drawBucket(t *rapid.T, service, name, caller, header string) limiter.Bucket
 	}
 	return b
 }
+
+// drawShare draws how b divides its limit.
+func drawShare(t *rapid.T, b *limiter.Bucket) {
+	if !b.PerCaller && rapid.Bool().Draw(t, "max-min") {
+		b.Share = limiter.MaxMin
+		if rapid.Bool().Draw(t, "has weights") {
+			b.Weights = map[string]float64{string(b.Match.Caller): rapid.Float64Range(limitsfile.MinWeight, limitsfile.MaxWeight).Draw(t, "weight")}
+		}
+	}
+	b.ShedRetriesFirst, b.Coherent = rapid.Bool().Draw(t, "retries"), rapid.Bool().Draw(t, "coherent")
+	if !rapid.Bool().Draw(t, "has tiers") {
+		return
+	}
+	tierNames := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_-]{1,9}`).Filter(notAttempts), limitsfile.MinTiers, limitsfile.MaxTiers, rapid.ID).Draw(t, "tiers")
+	callers := rapid.SliceOfNDistinct(names(), 2*len(tierNames), 2*len(tierNames), rapid.ID).Draw(t, "tier callers")
+	for i, name := range tierNames {
+		tier := limiter.Tier{Name: name}
+		if rapid.Bool().Draw(t, "by header") {
+			tier.Header = rapid.SampledFrom([]string{"x-priority", "X-Priority"}).Draw(t, "tier header")
+			tier.Values = []string{fmt.Sprint(i), rapid.SampledFrom([]string{"true", "{", "a:b", "*", "#"}).Draw(t, "value") + fmt.Sprint(i)}
+		} else if i < len(tierNames)-1 || rapid.Bool().Draw(t, "last by caller") {
+			tier.Callers = []limiter.Pattern{limiter.Pattern(callers[2*i]), limiter.Pattern(callers[2*i+1])}
+			slices.Sort(tier.Callers)
+		}
+		slices.Sort(tier.Values)
+		b.Tiers = append(b.Tiers, tier)
+	}
+}
+
+func notAttempts(name string) bool { return name != limiter.First && name != limiter.Retry }
 
 func notReserved(name string) bool { return name[0] != '_' }
 
@@ -113,10 +158,11 @@ func drawRPS(t *rapid.T) float64 {
 
 func TestNormalizeLeavesItsArgumentAlone(t *testing.T) {
 	s := limiter.Service{Name: "a", Routes: []string{"GET /b", "GET /a"}, Buckets: []limiter.Bucket{
-		{Service: "a", Name: "z", LimitRPS: 1, Cost: limiter.Cost{Fixed: 1}}, {Service: "a", Name: "b", Block: true},
+		{Service: "a", Name: "z", LimitRPS: 1, Cost: limiter.Cost{Fixed: 1}, Tiers: []limiter.Tier{{Name: "t", Callers: []limiter.Pattern{"b", "a"}}, {Name: "u"}}},
+		{Service: "a", Name: "b", Block: true},
 	}}
 	limitsfile.Normalize(s)
-	if s.Routes[0] != "GET /b" || s.Buckets[0].Name != "z" || s.Buckets[0].Cost.Fixed != 1 {
+	if s.Routes[0] != "GET /b" || s.Buckets[0].Name != "z" || s.Buckets[0].Cost.Fixed != 1 || s.Buckets[0].Tiers[0].Callers[0] != "b" {
 		t.Errorf("Normalize changed its argument to %+v", s)
 	}
 }
@@ -151,6 +197,9 @@ func FuzzParse(f *testing.F) {
 		services, err := limitsfile.Merge([]*limitsfile.File{file})
 		if err != nil {
 			t.Fatalf("Merge of a file that holds = %v", err)
+		}
+		if err := (&limiter.Configuration{Services: services}).Validate(); err != nil {
+			t.Fatalf("what holds as a file is refused by those who get it: %v", err)
 		}
 		text := limitsfile.Normalize(services[0])
 		if diff := cmp.Diff(services, load(t, limitsfile.Source{Name: "again.yaml", Data: text})); diff != "" {
