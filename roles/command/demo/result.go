@@ -8,7 +8,7 @@ import (
 )
 
 // settleIn is how long after the surge's start the limit must hold.
-const settleIn = 3 * time.Second
+const settleIn = time.Second
 
 // Result is what happened in a demo, as the senders of the requests saw it,
 // over windows of one second from its start on. Rates are in requests per
@@ -16,7 +16,7 @@ const settleIn = 3 * time.Second
 type Result struct {
 	LimitRPS       float64 `json:"limit_rps"`
 	OfferedPeakRPS float64 `json:"offered_peak_rps"` // the highest window
-	// AdmittedMeanRPS is the mean from 3 s after the surge began to its end;
+	// AdmittedMeanRPS is the mean from 1 s after the surge began to its end;
 	// nil if the demo was stopped before.
 	AdmittedMeanRPS *float64 `json:"admitted_mean_rps"`
 	// SettleSeconds is from the surge's start to the first window from which

@@ -43,7 +43,7 @@ func (r Result) explainLoad(b *strings.Builder) {
 		if off < 0 {
 			side, off = "below", -off
 		}
-		fmt.Fprintf(b, "  From 3 s after it began to its end %s a second were admitted on average, %.1f%% %s the limit.\n", rps(*r.AdmittedMeanRPS), 100*off, side)
+		fmt.Fprintf(b, "  From 1 s after it began to its end %s a second were admitted on average, %.1f%% %s the limit.\n", rps(*r.AdmittedMeanRPS), 100*off, side)
 	}
 	if len(r.windows) > 2*third {
 		fmt.Fprintf(b, "  After the surge, %s dropped that need not have been, until the sidecars knew that it was over.\n", requestsWere(r.FalseDropsAfter))
