@@ -20,6 +20,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/statefile"
 	"grl/proto/uplink"
 	"grl/proto/wire"
 )
@@ -46,6 +47,7 @@ type Client struct {
 	bootID uint64
 	due    chan struct{} // a report is; capacity 1
 	sudden chan struct{} // rates must be told at once; capacity 1
+	file   *statefile.File // nil: nothing is kept on disk
 
 	mu    sync.Mutex // guards all below
 	state state
@@ -69,6 +71,10 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{opts: o, name: name, bootID: rand.Uint64(), due: make(chan struct{}, 1), sudden: make(chan struct{}, 1)}
 	c.state = newState(o.Limiter, o.Config)
+	if dir := o.Config.StateDir; dir != "" {
+		c.file = statefile.New(dir, "client", o.Config.Zone+" "+o.Config.Service+" "+o.Config.Caller)
+		c.restore()
+	}
 	registerMetrics(o.Registry, c)
 	return c, nil
 }
@@ -92,7 +98,20 @@ func (c *Client) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { return c.tick(ctx) })
+	if c.file != nil {
+		g.Go(func() error {
+			c.file.Keep(ctx, c.opts.Log, c.kept)
+			return nil
+		})
+	}
 	return g.Wait()
+}
+
+// kept returns what to keep on disk, false if nothing changed.
+func (c *Client) kept(time.Time) (statefile.State, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.kept()
 }
 
 // tick turns the timer: estimates from counts, ratios from directives and age,

@@ -42,6 +42,10 @@ type Config struct {
 	Hold time.Duration `mapstructure:"hold"`
 	// Decay is how long they fall to 0 after that. 0 opens at once.
 	Decay time.Duration `mapstructure:"decay"`
+	// StateDir is a directory in which configuration and last directives are
+	// kept, so that a restart while no aggregator answers does not forget them.
+	// Empty: nothing is kept. Two clients do not share one.
+	StateDir string `mapstructure:"state_dir"`
 	// Admin is the address of metrics and health.
 	Admin string `mapstructure:"admin"`
 }

@@ -31,6 +31,10 @@ type state struct {
 	totals   totals
 	budget   law.Budget // of event reports
 
+	// Of what was kept on disk last.
+	keptConfig *limiter.Configuration
+	keptDrops  bool // something was dropped
+
 	// Of the stream.
 	answered  bool      // by the aggregator
 	hotAt     time.Time // last report of hot cells
