@@ -128,7 +128,7 @@ func newInbound(c Config, l *limiter.Limiter, p parts) (*proxy.Proxy, error) {
 		return nil, fmt.Errorf("client.spiffe_caller: %w", err)
 	}
 	inbound, err := proxy.NewInbound(c.Client.Service, c.Client.Upstream, proxy.Options{
-		Limiter: l, Identity: identity, Log: p.log,
+		Limiter: l, Identity: identity, AttemptHeaders: attemptHeaders(c), Log: p.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client.upstream: %w", err)
@@ -142,8 +142,12 @@ func newOutbound(c Config, l *limiter.Limiter, p parts) (*proxy.Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client.caller: %w", err)
 	}
-	return proxy.NewOutbound(proxy.Options{Limiter: l, Identity: identity, Log: p.log}), nil
+	return proxy.NewOutbound(proxy.Options{Limiter: l, Identity: identity, AttemptHeaders: attemptHeaders(c), Log: p.log}), nil
 }
+
+// attemptHeaders returns the configured headers, never nil, which would stand
+// for the default.
+func attemptHeaders(c Config) []string { return append([]string{}, c.Client.AttemptHeaders...) }
 
 func countUpstreamErrors(registry prometheus.Registerer, side string, p *proxy.Proxy) {
 	promauto.With(registry).NewCounterFunc(prometheus.CounterOpts{

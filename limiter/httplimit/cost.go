@@ -8,8 +8,6 @@ import (
 	"grl/limiter"
 )
 
-const maxCost = 1_000_000
-
 // costHeaders returns the headers from which buckets of s take their cost,
 // canonical, in the order of the buckets.
 func costHeaders(s *limiter.Service) []string {
@@ -28,18 +26,27 @@ func costHeaders(s *limiter.Service) []string {
 // headers.
 func cost(h http.Header, headers []string) uint32 {
 	for _, name := range headers {
-		if v := h[name]; len(v) == 1 {
-			if c := parseCost(v[0]); c != 0 {
-				return c
-			}
+		if c := number(h, name); c != 0 {
+			return c
 		}
 	}
 	return 0
 }
 
-// parseCost reads a number from 1 to maxCost: digits only, no leading zero.
-// Anything else is 0.
-func parseCost(s string) uint32 {
+const maxNumber = 1_000_000
+
+// number returns the value of a header whose name is canonical, a number from
+// 1 to maxNumber; 0 if it is anything else, or there is not just one.
+func number(h http.Header, canonical string) uint32 {
+	if v := h[canonical]; len(v) == 1 {
+		return parseNumber(v[0])
+	}
+	return 0
+}
+
+// parseNumber reads a number from 1 to maxNumber: digits only, no leading
+// zero. Anything else is 0.
+func parseNumber(s string) uint32 {
 	if len(s) == 0 || len(s) > len("1000000") || s[0] == '0' {
 		return 0
 	}
@@ -50,7 +57,7 @@ func parseCost(s string) uint32 {
 		}
 		n = n*10 + uint32(s[i]-'0')
 	}
-	if n > maxCost {
+	if n > maxNumber {
 		return 0
 	}
 	return n

@@ -20,10 +20,12 @@ import (
 //   - Connect: resource_exhausted, with 429 for a unary call and in the end of
 //     the stream for a streaming one.
 //
-// RPCs carry a google.rpc.RetryInfo and a google.rpc.ErrorInfo with the reason
+// None of them is to be retried: x-envoy-ratelimited tells Envoy's retry policy,
+// grpc-retry-pushback-ms gRPC's. RPCs carry a google.rpc.RetryInfo and a google.rpc.ErrorInfo with the reason
 // GRL_DROP, the bucket and its owner. The body of r is not read.
 func WriteDrop(w http.ResponseWriter, r *http.Request, d Drop) {
 	m := newRefusal(d)
+	w.Header().Set("X-Envoy-Ratelimited", "true")
 	switch p := protocolOf(r); p {
 	case grpc:
 		m.writeGRPC(w)
@@ -37,6 +39,10 @@ func WriteDrop(w http.ResponseWriter, r *http.Request, d Drop) {
 		m.writeProblem(w, d)
 	}
 }
+
+// doNotRetry is a pushback without a time to come back. RetryInfo, which says
+// one, is for those who called.
+const doNotRetry = "-1"
 
 // refusal is a drop in words.
 type refusal struct {
@@ -114,13 +120,14 @@ func (m refusal) writeGRPC(w http.ResponseWriter) {
 	h.Set("Content-Type", "application/grpc")
 	h.Set("Grpc-Status", resourceExhausted)
 	h.Set("Grpc-Message", percentEncode(m.detail))
+	h.Set("Grpc-Retry-Pushback-Ms", doNotRetry)
 	h.Set("Grpc-Status-Details-Bin", base64.RawStdEncoding.EncodeToString(m.status()))
 	w.WriteHeader(http.StatusOK)
 }
 
 func (m refusal) writeGRPCWeb(w http.ResponseWriter, contentType string, text bool) {
 	trailers := "grpc-status: " + resourceExhausted + "\r\ngrpc-message: " + percentEncode(m.detail) +
-		"\r\ngrpc-status-details-bin: " + base64.RawStdEncoding.EncodeToString(m.status()) + "\r\n"
+		"\r\ngrpc-retry-pushback-ms: " + doNotRetry + "\r\ngrpc-status-details-bin: " + base64.RawStdEncoding.EncodeToString(m.status()) + "\r\n"
 	body := frame(trailerFrame, []byte(trailers))
 	if text {
 		body = base64.StdEncoding.AppendEncode(nil, body)

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +18,9 @@ type Options struct {
 	// Procedure names what a request asks for; nil: the function Procedure
 	// with the routes of the service's limits files.
 	Procedure func(*http.Request) string
+	// AttemptHeaders count the attempts of a request from 1; nil:
+	// x-envoy-attempt-count. grpc-previous-rpc-attempts is always read.
+	AttemptHeaders []string
 	// Side is the side this is on. Requests to a service that is enforced on
 	// the other side pass uncounted. A service without configuration counts
 	// as enforced inbound.
@@ -29,6 +33,7 @@ type Gate struct {
 	limiter  *limiter.Limiter
 	callee   *limiter.Callee
 	opts     Options
+	attempts []string // canonical AttemptHeaders
 	compiled atomic.Pointer[compiled]
 	mu       sync.Mutex // held while compiling
 }
@@ -38,12 +43,14 @@ type compiled struct {
 	from    *limiter.Service // nil: no configuration
 	routes  *Routes
 	cost    []string // headers
-	outside bool     // enforced on the other side
+	tiers   tiers
+	traces  bool // a bucket draws for each trace
+	outside bool // enforced on the other side
 }
 
 // NewGate returns a gate for the service of o.
 func NewGate(l *limiter.Limiter, o Options) *Gate {
-	return &Gate{limiter: l, callee: l.Service(o.Service), opts: o}
+	return &Gate{limiter: l, callee: l.Service(o.Service), opts: o, attempts: attemptHeaders(o.AttemptHeaders)}
 }
 
 // Drop is a refusal: what WriteDrop tells the caller.
@@ -75,12 +82,18 @@ func (g *Gate) Decide(r *http.Request) (d Drop, dropped bool) {
 	} else {
 		procedure = Procedure(r, c.routes)
 	}
-	decision := g.callee.DecideRequest(limiter.Request{
+	request := limiter.Request{
 		Caller:    caller,
 		Procedure: procedure,
 		Cost:      cost(r.Header, c.cost),
+		Attempt:   attempt(r.Header, g.attempts),
+		Tier:      c.tiers.of(r.Header),
 		Verified:  verified,
-	})
+	}
+	if c.traces {
+		request.TraceID = traceID(r.Header)
+	}
+	decision := g.callee.DecideRequest(request)
 	if !decision.Dropped {
 		return Drop{}, false
 	}
@@ -107,7 +120,8 @@ func (g *Gate) current() *compiled {
 	defer g.mu.Unlock()
 	c := &compiled{from: s, outside: g.outside(s)}
 	if s != nil {
-		c.routes, c.cost = NewRoutes(s.Routes), costHeaders(s)
+		c.routes, c.cost, c.tiers = NewRoutes(s.Routes), costHeaders(s), newTiers(s)
+		c.traces = slices.ContainsFunc(s.Buckets, func(b limiter.Bucket) bool { return b.Coherent })
 	}
 	g.compiled.Store(c)
 	return c

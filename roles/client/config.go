@@ -31,6 +31,9 @@ type Config struct {
 	OutboundListen string `mapstructure:"outbound_listen"`
 	// IdentityHeaders name the caller, the first that is set; unverified.
 	IdentityHeaders []string `mapstructure:"identity_headers"`
+	// AttemptHeaders count the attempts of a request from 1; gRPC's own
+	// grpc-previous-rpc-attempts is read beside them. Empty: only that.
+	AttemptHeaders []string `mapstructure:"attempt_headers"`
 	// TrustedProxies are the peers, as CIDR networks, whose
 	// x-forwarded-client-cert header is believed.
 	TrustedProxies []string `mapstructure:"trusted_proxies"`
@@ -60,6 +63,7 @@ func Default() Config {
 		Listen:          "127.0.0.1:9090",
 		OutboundListen:  "127.0.0.1:9091",
 		IdentityHeaders: []string{"rpc-caller", "x-grl-caller", "x-envoy-downstream-service-cluster"},
+		AttemptHeaders:  []string{"x-envoy-attempt-count"},
 		Hold:            10 * time.Second,
 		Decay:           10 * time.Second,
 		Admin:           "127.0.0.1:7072",
@@ -84,6 +88,11 @@ func (c Config) Validate() error {
 	for i, h := range c.IdentityHeaders {
 		if !headerName(h) {
 			errs = append(errs, fmt.Errorf("client.identity_headers[%d]: %q is no name of a header", i, h))
+		}
+	}
+	for i, h := range c.AttemptHeaders {
+		if !headerName(h) {
+			errs = append(errs, fmt.Errorf("client.attempt_headers[%d]: %q is no name of a header", i, h))
 		}
 	}
 	for i, a := range c.Aggregators {

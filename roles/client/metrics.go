@@ -57,6 +57,8 @@ var (
 		[]string{"service", "bucket", "caller", "decision"}, nil)
 	unlimitedDesc = prometheus.NewDesc("grl_client_unlimited_requests_total",
 		"Requests that no bucket limited, by reason.", []string{"service", "reason"}, nil)
+	retriesDesc = prometheus.NewDesc("grl_client_retries_total",
+		"Requests that were no first attempts, whatever was decided of them.", []string{"service"}, nil)
 	ageDesc = prometheus.NewDesc("grl_client_directive_age_seconds",
 		"Time since the last directive of a decider.", []string{"decider"}, nil)
 	answeredDesc = prometheus.NewDesc("grl_client_aggregator_answers",
@@ -70,6 +72,7 @@ func registerMetrics(reg prometheus.Registerer, c *Client) { reg.MustRegister(co
 func (m collector) Describe(out chan<- *prometheus.Desc) {
 	out <- requestsDesc
 	out <- unlimitedDesc
+	out <- retriesDesc
 	out <- ageDesc
 	out <- revisionDesc
 	out <- answeredDesc
@@ -91,6 +94,9 @@ func (m collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for key, n := range s.limiter.Unlimited() {
 		out <- prometheus.MustNewConstMetric(unlimitedDesc, prometheus.CounterValue, float64(n), key.Service, key.Reason)
+	}
+	for service, n := range s.limiter.Retries() {
+		out <- prometheus.MustNewConstMetric(retriesDesc, prometheus.CounterValue, float64(n), service)
 	}
 	for name, d := range s.deciders {
 		out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(d.heard).Seconds(), name)

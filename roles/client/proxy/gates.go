@@ -42,10 +42,11 @@ func (g *gates) gate(name string) (gate *httplimit.Gate) {
 	}
 	name = strings.Clone(name) // or it would keep the request's header alive
 	known, _ := g.byName.LoadOrStore(name, httplimit.NewGate(g.opts.Limiter, httplimit.Options{
-		Service:   name,
-		Identity:  g.opts.Identity,
-		Procedure: g.opts.Procedure,
-		Side:      limiter.Outbound,
+		Service:        name,
+		Identity:       g.opts.Identity,
+		Procedure:      g.opts.Procedure,
+		AttemptHeaders: g.opts.AttemptHeaders,
+		Side:           limiter.Outbound,
 	}))
 	return known.(*httplimit.Gate)
 }

@@ -30,10 +30,11 @@ func NewInbound(service, upstream string, o Options) (*Proxy, error) {
 		forwardedFor(pr, o.Identity.Trusts(pr.In))
 	})
 	p.decide = httplimit.NewGate(o.Limiter, httplimit.Options{
-		Service:   service,
-		Identity:  o.Identity,
-		Procedure: o.Procedure,
-		Side:      limiter.Inbound,
+		Service:        service,
+		Identity:       o.Identity,
+		Procedure:      o.Procedure,
+		AttemptHeaders: o.AttemptHeaders,
+		Side:           limiter.Inbound,
 	}).Decide
 	return p, nil
 }

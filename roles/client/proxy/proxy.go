@@ -27,6 +27,9 @@ type Options struct {
 	Identity *httplimit.Identity
 	// Procedure names what a request asks for; nil: httplimit.Procedure.
 	Procedure func(*http.Request) string
+	// AttemptHeaders count the attempts of a request from 1; nil:
+	// x-envoy-attempt-count. grpc-previous-rpc-attempts is always read.
+	AttemptHeaders []string
 	// TLS is for https upstreams; nil: the roots of the system.
 	TLS *tls.Config
 	// Log receives what net/http complains about, at level debug; nil: nobody.
