@@ -23,10 +23,10 @@ type child struct {
 	ids    []limiter.CellID // number → cell it named
 	before map[limiter.CellID]law.Counts
 
-	sequence uint64 // of its last report; 0: none yet
+	sequence uint64          // of its last report; 0: none yet
 	rates    uplink.Receipts // its reports among those of all
 	counts   uplink.Receipts // of them, those that carried counts
-	begun    bool // sent sums
+	begun    bool            // sent sums
 	beganAt  time.Time
 	heard    time.Time
 	countsAt time.Time   // of its last report that carried counts
@@ -82,8 +82,20 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 		told:   make(map[*voice]telling),
 	}
 	n.children[c] = true
-	n.resize()
+	n.changed()
+	if r := n.region; r != nil {
+		r.below = max(r.below, wire.HeardEpoch(hello, globalDecider))
+		r.epoch = max(r.epoch, r.below)
+	}
 	return c
+}
+
+// changed takes in that a child came or went.
+func (n *node) changed() {
+	n.resize()
+	if n.region != nil {
+		n.region.roster++
+	}
 }
 
 // regionZone names a region with a controller of its own among the zones. No
@@ -105,7 +117,7 @@ func (n *node) leave(now time.Time, c *child) {
 		return
 	}
 	delete(n.children, c)
-	n.resize()
+	n.changed()
 	counts := c.before // of cells that were not named on this stream
 	for number, id := range c.ids {
 		_, counts[id] = c.sums.Said(uint32(number))
@@ -130,7 +142,7 @@ func (n *node) lose(now time.Time, c *child, within time.Duration) {
 	c.zone.sum.Lose(now, &c.sums, within)
 	for number := range c.sums.Names() {
 		if i := c.sums.Cell(uint32(number)); i >= 0 {
-			n.dirty.Touch(i)
+			n.touch(i)
 		}
 	}
 }
@@ -168,10 +180,14 @@ func (n *node) report(now time.Time, c *child, m *grlv1.Report) (bool, error) {
 }
 
 // directiveAge returns how old the directive was that a child had taken, when
-// it reported last.
+// it reported last; of several deciders, the oldest.
 func (n *node) directiveAge(c *child) time.Duration {
-	stamp, _ := c.taken(n.own.name)
-	return n.own.trail.Age(c.heard, stamp)
+	var age time.Duration
+	for _, v := range n.voices {
+		stamp, _ := c.taken(v.name)
+		age = max(age, v.trail.Age(c.heard, stamp))
+	}
+	return age
 }
 
 // taken returns the stamp of the decider's directive that the child took last,
@@ -247,6 +263,9 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 		if more != (law.Counts{}) { // a report of a jump carries counts sent before
 			c.counted[number] = now
 			n.states[i].flow.add(more)
+			if n.region != nil {
+				n.region.played.Add(i, more, n.region.played.Share(now, since))
+			}
 			if at := c.series[number]; at == nil || at.closed {
 				id := c.ids[number]
 				id.Class = ""
@@ -254,7 +273,7 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 			}
 			c.series[number].add(now, since, more)
 		}
-		n.dirty.Touch(i)
+		n.touch(i)
 	}
 }
 
@@ -269,7 +288,7 @@ func (n *node) foldRates(c *child, m *grlv1.Report) {
 		rate, _ := wire.Row(m, row)
 		_, counts := c.sums.Said(number)
 		c.zone.sum.Fold(&c.sums, number, rate, counts, false)
-		n.dirty.Touch(i)
+		n.touch(i)
 	}
 }
 
@@ -313,9 +332,10 @@ func (n *node) begin(now time.Time, c *child) {
 	c.zone.kept = nil
 }
 
-// share returns the child's part of what a cell is offered, in [0, 1].
-func (c *child) share(cell int, total law.Rate) float32 {
-	if total.Offered == 0 || cell >= len(c.at) || c.at[cell] == 0 {
+// share returns which share, in [0, 1], the child has of the rate that is
+// offered to a cell in all.
+func (c *child) share(cell int, offeredRPS float64) float64 {
+	if offeredRPS == 0 || cell >= len(c.at) || c.at[cell] == 0 {
 		return 0
 	}
 	number := c.at[cell] - 1
@@ -323,7 +343,7 @@ func (c *child) share(cell int, total law.Rate) float32 {
 		return 0 // the index went to another cell
 	}
 	own, _ := c.sums.Said(number)
-	return float32(min(1, float64(own.Offered)/float64(total.Offered)))
+	return min(1, own.Offered.RPS()/offeredRPS)
 }
 
 // configurationFor returns the configuration message a child lacks, nil if it

@@ -1,12 +1,15 @@
-// Package controller is the node at the top of the tree: it sums what the zones
-// offer, decides the ratio of each cell, versions directives, holds the
-// configuration, records history, and serves the API and the dashboard.
+// Package controller is the node at the top of the tree, or of a region: it sums
+// what the zones offer, decides the ratio of each cell, versions directives,
+// holds the configuration, records history, and serves the API and the
+// dashboard. One with a parent takes the configuration and what is decided of
+// global cells from there.
 package controller
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,6 +24,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	"grl/proto/grl/v1/grlv1connect"
+	"grl/proto/uplink"
 	"grl/proto/wire"
 	"grl/store"
 	"grl/web"
@@ -35,6 +39,8 @@ type Options struct {
 	Registry prometheus.Registerer
 	// Store is open and stays the caller's to close, after Run.
 	Store *store.Store
+	// HTTP dials the parent; nil means uplink.HTTPClient().
+	HTTP *http.Client
 	// AnyHost says that the listener is reachable under names that are not
 	// known here; see web.Options.
 	AnyHost bool
@@ -44,6 +50,7 @@ type Options struct {
 type Controller struct {
 	opts    Options
 	name    string
+	bootID  uint64
 	metrics metrics
 	moved   chan struct{} // sums moved: decide soon; capacity 1
 	reload  chan struct{} // read the limits directory now; capacity 1
@@ -85,17 +92,28 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 			recent = append(recent, z.Name)
 		}
 	}
+	if o.HTTP == nil {
+		o.HTTP = uplink.HTTPClient()
+	}
 	c := &Controller{
 		opts:   o,
 		name:   host + "/" + strconv.Itoa(os.Getpid()),
+		bootID: rand.Uint64(),
 		moved:  make(chan struct{}, 1),
 		reload: make(chan struct{}, 1),
 		stop:   make(chan struct{}),
 		node:   newNode(now, epoch, recent),
 	}
+	if o.Config.Regional() {
+		c.node.regional(o.Config.Region, o.Config.Autonomy)
+	}
 	c.metrics = newMetrics(o.Registry, c)
 	for _, w := range o.Store.Warnings() {
 		o.Log.ErrorContext(ctx, "store was damaged", "warning", w)
+	}
+	if o.Config.Regional() {
+		c.loadCopy(ctx)
+		return c, nil
 	}
 	if err := c.loadFirst(ctx); err != nil {
 		return nil, err
@@ -103,7 +121,7 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Handler serves the streams of aggregators, the API and the dashboard.
+// Handler serves the streams of children, the API and the dashboard.
 func (c *Controller) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(grlv1connect.NewTreeServiceHandler(c, connect.WithReadMaxBytes(wire.MaxDown)))
@@ -131,6 +149,9 @@ func (c *Controller) Ready() error {
 	if !c.node.mayPublish(time.Now()) {
 		return fmt.Errorf("warming up: %d zones have not reported since the start", len(c.node.missing))
 	}
+	if c.opts.Config.Regional() && c.node.config.Revision == 0 {
+		return fmt.Errorf("no configuration yet: the parent has not answered, and there is no copy")
+	}
 	for child := range c.node.children { // not rival: it may be gone
 		if epoch := c.node.follows(child); epoch != 0 {
 			return fmt.Errorf("another controller decides, at epoch %d; this one is at %d", epoch, c.node.epoch)
@@ -149,6 +170,15 @@ func (c *Controller) Run(ctx context.Context) error {
 	g.Go(func() error { return c.decide(ctx) })
 	g.Go(func() error { return c.watchLimits(ctx) })
 	g.Go(func() error { return c.record(ctx) })
+	if c.opts.Config.Regional() {
+		for _, address := range c.opts.Config.Parent {
+			g.Go(func() error {
+				c.follow(ctx, address)
+				return nil
+			})
+		}
+		g.Go(func() error { return c.keepCopy(ctx) })
+	}
 	err := g.Wait()
 	c.mu.Lock()
 	c.ended = true
@@ -165,12 +195,12 @@ func (c *Controller) decide(ctx context.Context) error {
 	defer tick.Stop()
 	var published time.Time
 	for {
-		var publish func(time.Time) bool
+		publish, full := c.node.decide, false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			publish = c.node.renew
+			publish, full = c.node.renew, true
 		case <-c.moved:
 			wait := max(law.Coalesce, law.PublishGap-time.Since(published))
 			select { // more of the same surge is under way
@@ -178,13 +208,15 @@ func (c *Controller) decide(ctx context.Context) error {
 				return nil
 			case <-time.After(wait):
 			}
-			publish = c.node.decide
 		}
 		c.mu.Lock()
 		began := time.Now()
 		if publish(began) {
 			published = began
 			c.wakeChildren()
+		}
+		if full {
+			c.beatParents()
 		}
 		c.metrics.decide.Observe(time.Since(began).Seconds())
 		c.mu.Unlock()

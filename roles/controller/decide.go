@@ -30,6 +30,7 @@ func (n *node) sumUp(now time.Time) {
 // decide decides the cells whose sums may have moved, and publishes at once
 // what jumped. It reports whether there is a directive to send.
 func (n *node) decide(now time.Time) bool {
+	n.watch(now)
 	moved := n.dirty.Look()
 	if len(moved) > n.cells.Len()/8 {
 		n.sumUp(now)
@@ -42,17 +43,22 @@ func (n *node) decide(now time.Time) bool {
 		}
 	}
 	decided := n.settle(now, moved)
-	if !n.mayPublish(now) || !slices.ContainsFunc(decided, func(i int) bool { return n.moved(i) == law.Jumps }) {
-		return false
+	said := false
+	for _, v := range n.voices {
+		jumps := func(i int) bool { return n.moved(v, i) == law.Jumps }
+		if n.mayPublish(now) && n.decides(v) && slices.ContainsFunc(decided, jumps) {
+			n.publish(now, v, decided, law.Jumps)
+			said = true
+		}
 	}
-	n.publish(now, decided, law.Jumps)
-	return true
+	return said
 }
 
 // renew decides all cells and publishes what drifted, as at each T. It reports
 // whether there is a directive to send.
 func (n *node) renew(now time.Time) bool {
 	n.age(now)
+	n.watch(now)
 	n.sumUp(now)
 	n.dirty.Look()
 	n.all = n.all[:0]
@@ -64,10 +70,17 @@ func (n *node) renew(now time.Time) bool {
 		}
 	}
 	n.decider.Settle(now, func(int) {}) // all are decided
+	if n.region != nil {
+		n.region.tick(now, n.received)
+	}
 	if !n.mayPublish(now) {
 		return false
 	}
-	n.publish(now, n.all, law.Drifts)
+	for _, v := range n.voices {
+		if n.decides(v) {
+			n.publish(now, v, n.all, law.Drifts)
+		}
+	}
 	return true
 }
 
@@ -81,7 +94,9 @@ func (n *node) offer(now time.Time, i int, rate law.Rate) {
 	if rate.Offered > 0 || s.active.IsZero() {
 		s.active = now
 	}
-	n.decider.Offer(now, i, rate.Offered.RPS())
+	if n.decides(n.voice(i)) {
+		n.decider.Offer(now, i, rate.Offered.RPS())
+	}
 }
 
 // settle decides the cells that share limits with those that were offered to,
@@ -92,28 +107,47 @@ func (n *node) settle(now time.Time, offered []int) []int {
 	return decided
 }
 
-// moved says how far what was decided of a cell is from what was published.
-func (n *node) moved(i int) law.Moved {
-	if n.states[i].bucket == nil {
+// moved says how far what was decided of one of the voice's cells is from what
+// was published.
+func (n *node) moved(v *voice, i int) law.Moved {
+	if n.states[i].bucket == nil || n.voice(i) != v {
 		return law.Still
 	}
 	return n.states[i].published.Moved(n.decider.Admit(i), n.decider.Hot(i))
 }
 
-// publish makes a directive of those cells that moved at least so far.
-func (n *node) publish(now time.Time, cells []int, least law.Moved) {
+// publish makes a directive of those of the voice's cells that moved at least so
+// far.
+func (n *node) publish(now time.Time, v *voice, cells []int, least law.Moved) {
 	n.version++
 	for _, i := range cells {
-		if n.moved(i) >= least {
-			n.tell(n.own, i)
+		if n.moved(v, i) >= least {
+			s := &n.states[i]
+			s.published, s.version = law.Publish(n.decider.Admit(i), n.decider.Hot(i)), n.version
+			v.version = n.version
 		}
 	}
-	n.own.say(now, law.Stamp{Epoch: n.epoch, Sequence: n.own.next(n.epoch)}, n.received, n.received)
+	v.say(now, n.stamp(v), n.received, n.confirmed())
 }
 
-// tell publishes under the present version what was decided of a cell.
-func (n *node) tell(v *voice, i int) {
-	s := &n.states[i]
-	s.published, s.version = law.Publish(n.decider.Admit(i), n.decider.Hot(i)), n.version
-	v.version = n.version
+// stamp returns that of the next directive of a voice: a step further where this
+// node stands in for the decider.
+func (n *node) stamp(v *voice) law.Stamp {
+	switch {
+	case v != n.own:
+		return law.Stamp{Epoch: v.stamp.Epoch, Sequence: v.stamp.Sequence, Step: v.stamp.Step + 1}
+	case v.stamp.Epoch != n.epoch:
+		return law.Stamp{Epoch: n.epoch, Sequence: 1}
+	default:
+		return law.Stamp{Epoch: n.epoch, Sequence: v.stamp.Sequence + 1}
+	}
+}
+
+// confirmed returns of how many of the reports received the children need not
+// keep the counts any more.
+func (n *node) confirmed() uint64 {
+	if n.region != nil {
+		return n.region.counts
+	}
+	return n.received
 }

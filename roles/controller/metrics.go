@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -15,9 +16,10 @@ import (
 const mostBuckets = 2000
 
 type metrics struct {
-	reports *prometheus.CounterVec // by outcome: folded, stale, malformed
-	decide  prometheus.Histogram
-	lost    prometheus.Counter
+	reports    *prometheus.CounterVec // by outcome: folded, stale, malformed
+	directives *prometheus.CounterVec // by outcome: taken, stale
+	decide     prometheus.Histogram
+	lost       prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, c *Controller) metrics {
@@ -65,11 +67,16 @@ func newMetrics(reg prometheus.Registerer, c *Controller) metrics {
 		}
 		return 0
 	})
+	parentGauges(f, c)
 	reg.MustRegister(bucketGauges{c})
 	return metrics{
 		reports: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "grl_controller_reports_total",
 			Help: "Reports received from children, by outcome.",
+		}, []string{"outcome"}),
+		directives: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "grl_controller_directives_total",
+			Help: "Directives received from the parent, by outcome.",
 		}, []string{"outcome"}),
 		decide: f.NewHistogram(prometheus.HistogramOpts{
 			Name:                        "grl_controller_decide_seconds",
@@ -81,6 +88,32 @@ func newMetrics(reg prometheus.Registerer, c *Controller) metrics {
 			Help: "Minutes of cells that could not be written to the history.",
 		}),
 	}
+}
+
+// parentGauges are the gauges of a regional controller; others show 0.
+func parentGauges(f promauto.Factory, c *Controller) {
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "grl_controller_directive_age_seconds",
+		Help: "Time since the last directive of the parent; 0 before the first.",
+	}, func() float64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if r := c.node.region; r != nil && !r.heard.IsZero() {
+			return time.Since(r.heard).Seconds()
+		}
+		return 0
+	})
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "grl_controller_alone",
+		Help: "1 while the parent is silent and this controller decides its part of global limits alone.",
+	}, func() float64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if r := c.node.region; r != nil && r.alone {
+			return 1
+		}
+		return 0
+	})
 }
 
 // bucketGauges are the gauges of the buckets that are offered most. A bucket

@@ -52,6 +52,7 @@ type node struct {
 	boots    map[bootKey]boot
 	recorder recorder
 	sizes    sizes
+	region   *region // nil: there is no parent
 }
 
 // state is one cell of the controller.
@@ -139,6 +140,9 @@ func (n *node) index(b *limiter.Bucket, id limiter.CellID) (int, bool) {
 	for len(n.states) < n.cells.Len() {
 		n.states = append(n.states, state{})
 	}
+	if n.region != nil {
+		n.region.grow(n.cells.Len())
+	}
 	if n.states[i].bucket != b {
 		n.use(i, b, id)
 	}
@@ -149,11 +153,11 @@ func (n *node) index(b *limiter.Bucket, id limiter.CellID) (int, bool) {
 func (n *node) install(c *limiter.Configuration) {
 	n.config = c
 	n.buckets = c.ByName()
-	dead := make(map[int]bool)
+	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {
 		b := n.buckets[id.Bucket]
 		if b == nil || !b.Is(id) || n.states[i].bucket.Scope != b.Scope {
-			dead[i] = true
+			dead[i] = id
 			return
 		}
 		n.use(i, b, id)
@@ -166,19 +170,23 @@ func (n *node) install(c *limiter.Configuration) {
 func (n *node) use(i int, b *limiter.Bucket, id limiter.CellID) {
 	n.states[i].bucket = b
 	n.decider.Use(i, b, id)
+	if n.region != nil && n.region.alone && n.voice(i) == n.region.global {
+		n.takePart(i)
+	}
 }
 
-func (n *node) forget(dead map[int]bool) {
+func (n *node) forget(dead map[int]limiter.CellID) {
 	if len(dead) == 0 {
 		return
 	}
+	gone := func(cell int) bool { return dead[cell] != limiter.CellID{} }
 	for _, z := range n.zones {
 		for _, c := range z.kept {
-			c.sums.Forget(func(cell int) bool { return dead[cell] })
+			c.sums.Forget(gone)
 		}
 	}
 	for c := range n.children {
-		c.sums.Forget(func(cell int) bool { return dead[cell] })
+		c.sums.Forget(gone)
 		for i := range dead {
 			c.numbers.Forget(i)
 		}
@@ -191,11 +199,17 @@ func (n *node) forget(dead map[int]bool) {
 		n.decider.Forget(i)
 		n.states[i] = state{}
 	}
+	if n.region != nil {
+		n.region.forget(dead)
+	}
 }
 
 // raise begins a higher epoch: all is told anew under it.
 func (n *node) raise(epoch uint64) {
 	n.epoch = epoch
+	if n.region != nil {
+		return // the configuration has its epoch from above
+	}
 	c := *n.config
 	c.Epoch = epoch
 	n.config = &c
@@ -249,10 +263,10 @@ func (n *node) age(now time.Time) {
 			delete(n.boots, id)
 		}
 	}
-	dead := make(map[int]bool)
+	dead := make(map[int]limiter.CellID)
 	for i := range n.states {
 		if s := &n.states[i]; !s.active.IsZero() && now.Sub(s.active) > idleCell {
-			dead[i] = true
+			dead[i] = n.cells.ID(i)
 		}
 	}
 	n.forget(dead)

@@ -132,7 +132,7 @@ func (s *speaker) hear() []*grlv1.Directive {
 			s.r.t.Fatal(err)
 		}
 		for row, number := range m.GetCell() {
-			s.admits[s.ids[number]], s.shares[s.ids[number]] = m.GetAdmit()[row], m.GetShare()[row]
+			s.admits[s.ids[number]], s.shares[s.ids[number]] = m.GetAdmit()[row], wire.At(m.GetShare(), row)
 		}
 		s.confirmed.Confirm(m.GetCountedSequence())
 	}

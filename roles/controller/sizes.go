@@ -15,7 +15,7 @@ type sizes struct {
 	version uint64            // counts changes
 }
 
-// place of a zone.
+// zoneKey names a zone of the fleet.
 type zoneKey struct{ region, zone string }
 
 // resize counts the aggregators anew; should a number have changed, children are
@@ -30,6 +30,13 @@ func (n *node) resize() {
 		for _, m := range c.nodes {
 			if m.GetRole() == grlv1.Role_ROLE_AGGREGATOR {
 				count[zoneKey{c.zone.region, m.GetZone()}]++
+			}
+		}
+	}
+	if n.region != nil {
+		for _, z := range n.region.sizes {
+			if z.GetRegion() != n.region.name { // here it is known better
+				count[zoneKey{z.GetRegion(), z.GetZone()}] = z.GetAggregators()
 			}
 		}
 	}

@@ -119,6 +119,7 @@ func (c *Controller) leave(child *child) {
 	defer c.mu.Unlock() // deferred: net/http recovers a panic, and the lock must not outlive it
 	c.node.leave(time.Now(), child)
 	wake(c.moved)
+	c.wakeParents()
 }
 
 // serve passes messages both ways until the stream fails or Run ends.
@@ -163,9 +164,11 @@ func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinReques
 			c.metrics.reports.WithLabelValues("folded").Inc()
 			c.noteRival(ctx, child)
 			wake(c.moved)
+			c.wakeParents()
 		}
 	case m.GetDetail() != nil:
 		c.traffic.add(time.Now(), m.GetDetail())
+		c.tellDetail(m.GetDetail())
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type voice struct {
 	version uint64    // of node.version when it last had cells
 	rates   uint64    // of node.received: reports whose rates its sums contain
 	counts  uint64    // the same: reports whose counts need not be kept below
+	mute    bool      // nobody decides now: children are told nothing
 }
 
 // say makes a directive with that stamp, whose sums contain the rates and counts
@@ -26,12 +27,13 @@ func (v *voice) say(now time.Time, s law.Stamp, rates, counts uint64) {
 	v.trail.Note(now, s)
 }
 
-// next returns the sequence of the next directive of an epoch.
-func (v *voice) next(epoch uint64) uint64 {
-	if v.stamp.Epoch != epoch {
-		return 1
+// over returns the stamp under which a directive of the decider itself is passed
+// on: its own, or one after those that were said in its place.
+func (v *voice) over(s law.Stamp) law.Stamp {
+	if v.stamp.After(s) {
+		return law.Stamp{Epoch: v.stamp.Epoch, Sequence: v.stamp.Sequence, Step: v.stamp.Step + 1}
 	}
-	return v.stamp.Sequence + 1
+	return s
 }
 
 // telling is what a child was told by a voice last.
@@ -45,7 +47,7 @@ func (n *node) directives(c *child) []*grlv1.Directive {
 	var out []*grlv1.Directive
 	for _, v := range n.voices {
 		told := c.told[v]
-		if v.stamp == (law.Stamp{}) || v.stamp == told.stamp && v.version == told.version {
+		if v.mute || v.stamp == (law.Stamp{}) || v.stamp == told.stamp && v.version == told.version {
 			continue
 		}
 		m := &grlv1.Directive{
@@ -72,18 +74,7 @@ func (n *node) fill(m *grlv1.Directive, v *voice, c *child, since uint64) {
 		if s.version <= since || n.voice(i) != v || !c.hears(s.bucket, id) {
 			return
 		}
-		number := c.numbers.Number(i, id, &m.Names)
-		whole := s.rate
-		m.Cell = append(m.Cell, number)
-		m.Admit = append(m.Admit, float32(s.published.Admit))
-		m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(whole.Offered))
-		m.Hosts = append(m.Hosts, whole.Hosts)
-		m.Share = append(m.Share, c.share(i, whole))
-		if s.published.Hot {
-			m.Hot = append(m.Hot, number)
-		}
+		verdict, share := n.verdict(v, c, i)
+		wire.AppendVerdict(m, c.numbers.Number(i, id, &m.Names), verdict, share)
 	})
 }
-
-// voice returns who decides a cell.
-func (n *node) voice(int) *voice { return n.own }
