@@ -155,6 +155,27 @@ func BenchmarkDecideRequest(b *testing.B) {
 	})
 }
 
+// BenchmarkDecideClasses is a retry of a tier by header, in a coherent bucket.
+func BenchmarkDecideClasses(b *testing.B) {
+	for _, ratio := range []float64{0, 0.05} {
+		b.Run(fmt.Sprintf("ratio=%v", ratio), func(b *testing.B) {
+			l := New(Options{})
+			all := tiered("all")
+			all.ShedRetriesFirst, all.Coherent = true, true
+			if err := l.Install(Configuration{Services: []Service{{Name: "orders", Buckets: []Bucket{all}}}}); err != nil {
+				b.Fatal(err)
+			}
+			for c := range l.Cells() {
+				c.SetRatio(ratio)
+			}
+			s := l.Service("orders")
+			run(b, pairs(100), func(i int) bool {
+				return s.DecideRequest(Request{Caller: "web", Procedure: "shop.v1.Orders/Get", Attempt: 1, Tier: 3, TraceID: trace(1, uint64(i))}).Dropped
+			})
+		})
+	}
+}
+
 // BenchmarkDecideOverflow is a caller beyond the bound on names.
 func BenchmarkDecideOverflow(b *testing.B) {
 	l := New(Options{MaxNames: 10})

@@ -7,7 +7,8 @@
 // nobody feeds admits everything: fail open is the zero value.
 //
 // A request's path through the files: Callee.Decide finds the leaf of its
-// caller and procedure in an index; leaf.decide counts it and walks the cells.
+// caller and procedure in an index, that of its variant (verified, a retry, of
+// a tier by header); leaf.decide counts it and walks the cells.
 // What is seen for the first time is placed and added by table, which asks
 // matcher for the buckets. Collect carries the counters of leaves to cells.
 package limiter

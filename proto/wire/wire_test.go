@@ -52,9 +52,32 @@ func bucket(service string) *rapid.Generator[limiter.Bucket] {
 			if b.Scope == limiter.Region && rapid.Bool().Draw(t, "regions") {
 				b.Regions = rapid.MapOfN(name, limit(), 1, 3).Draw(t, "of regions")
 			}
+			share(t, &b)
 		}
+		b.HoldOnSilence = rapid.Bool().Draw(t, "hold")
 		return b
 	})
+}
+
+// share draws how a bucket that does not block divides its limit.
+func share(t *rapid.T, b *limiter.Bucket) {
+	b.ShedRetriesFirst, b.Coherent = rapid.Bool().Draw(t, "retries"), rapid.Bool().Draw(t, "coherent")
+	if !b.PerCaller && rapid.Bool().Draw(t, "max-min") {
+		b.Share = limiter.MaxMin
+		if rapid.Bool().Draw(t, "has weights") {
+			b.Weights = rapid.MapOfN(name, rapid.Float64Range(0.001, 1000), 1, 3).Draw(t, "weights")
+		}
+	}
+	if !rapid.Bool().Draw(t, "has tiers") {
+		return
+	}
+	for _, n := range rapid.SliceOfNDistinct(name, 2, 8, rapid.ID).Draw(t, "tiers") {
+		tier := limiter.Tier{Name: n, Callers: []limiter.Pattern{"a", "b*"}}
+		if rapid.Bool().Draw(t, "by header") {
+			tier.Header, tier.Values = "x-priority", []string{"high", "1"}
+		}
+		b.Tiers = append(b.Tiers, tier)
+	}
 }
 
 func service() *rapid.Generator[limiter.Service] {
@@ -263,6 +286,9 @@ func TestToConfigurationRefuses(t *testing.T) {
 		{"scope of a later version", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Scope = 77 }},
 		{"no behavior", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Behavior = 0 }},
 		{"behavior of a later version", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Behavior = 77 }},
+		{"share of a later version", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Share = 77 }},
+		{"one tier", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Tiers = []*grlv1.Tier{{Name: "t"}} }},
+		{"weights without max-min", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Weights = map[string]float64{"a": 1} }},
 		{"no limit", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Gate = nil }},
 		{"limit 0", func(_ *grlv1.Service, b *grlv1.Bucket) { b.GetLimit().Rps = 0 }},
 		{"block false", func(_ *grlv1.Service, b *grlv1.Bucket) { b.Gate = &grlv1.Bucket_Block{} }},
