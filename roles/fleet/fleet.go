@@ -208,5 +208,22 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("run fleet: %w", err)
 	}
-	return nil, ctx.Err()
+	p, err := planFor(&o)
+	if err != nil {
+		return nil, fmt.Errorf("run fleet: %w", err)
+	}
+	if o.Length > 0 {
+		p.Length = o.Length
+	}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("run fleet: %w", err)
+	}
+	e, err := newEngine(o, p)
+	if err != nil {
+		return nil, fmt.Errorf("run fleet: %w", err)
+	}
+	if err := e.run(ctx); err != nil {
+		return nil, err
+	}
+	return e.result(), nil
 }

@@ -1,6 +1,11 @@
 package fleet
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"grl/limiter/law"
+)
 
 // Plan is what happens to a fleet. Times count from the start of the run.
 type Plan struct {
@@ -66,3 +71,21 @@ const (
 	RegionCut                       // messages between the controller of region Index and above are lost
 	AllDown                         // all control processes
 )
+
+// check returns what is wrong with a plan.
+func (p *Plan) check() error {
+	if p.Length <= 0 {
+		return fmt.Errorf("%w: plan: length %v is not positive", ErrOptions, p.Length)
+	}
+	for _, l := range p.Loads {
+		if len(l.Knots) == 0 {
+			return fmt.Errorf("%w: plan: a load has no knots", ErrOptions)
+		}
+		for i, k := range l.Knots {
+			if !(k.RPS >= 0 && k.RPS <= law.MaxRPS) || i > 0 && k.At < l.Knots[i-1].At {
+				return fmt.Errorf("%w: plan: knot %d (%v rps at %v) is out of range or of order", ErrOptions, i, k.RPS, k.At)
+			}
+		}
+	}
+	return nil
+}

@@ -25,6 +25,7 @@ type Result struct {
 type Bucket struct {
 	Name     string // full name
 	Instance string // region or zone; "" for a global one
+	Caller   string // of a bucket with a limit for each caller; else ""
 	LimitRPS float64
 	Series   Series
 }

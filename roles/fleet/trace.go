@@ -2,12 +2,16 @@ package fleet
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"time"
 
 	"grl/limiter"
 )
@@ -82,4 +86,35 @@ func (t *Trace) Offered(m limiter.Match) []float64 {
 		}
 	}
 	return out
+}
+
+// callers returns the largest callers of those that m matches.
+func (t *Trace) callers(m limiter.Match) []string {
+	sums := make(map[string]float64)
+	for i := range t.pairs {
+		if p := &t.pairs[i]; m.Caller.Match(p.caller) && m.Procedure.Match(p.procedure) {
+			for _, n := range p.counts {
+				sums[p.caller] += n
+			}
+		}
+	}
+	out := slices.Sorted(maps.Keys(sums))
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(sums[b], sums[a]) })
+	return out[:min(len(out), mostTraceCallers)]
+}
+
+// knots returns the rate of what m matches: constant within each second.
+func (t *Trace) knots(m limiter.Match) []Knot {
+	var out []Knot
+	for second, n := range t.Offered(m) {
+		at := time.Duration(second) * time.Second
+		if len(out) > 0 && out[len(out)-1].RPS == n {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, Knot{at, out[len(out)-1].RPS})
+		}
+		out = append(out, Knot{at, n})
+	}
+	return append(out, Knot{time.Duration(t.seconds) * time.Second, out[len(out)-1].RPS})
 }

@@ -1,0 +1,445 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"grl/limiter/law"
+)
+
+// node is an aggregator or a controller: it sums what its children offer, says
+// so to its parent, and passes on what is decided; or decides itself.
+type node struct {
+	*tree
+	post
+	up    bool
+	cut   bool // nothing comes through between it and its parent
+	began time.Duration
+	life  uint32 // counts its starts
+	warm  bool   // may publish
+
+	kids   []*kid
+	byKid  map[int32]*kid // by host, or -1 - index of the node
+	groups []law.Zone     // one for each zone, or region, below a controller
+	first  time.Duration  // its first host came; negative: not yet
+
+	// Up.
+	stream   uint32 // counts its streams to the parent
+	sequence uint64
+	receipts [64]receipt
+	received uint32 // reports of children
+	sent     []law.Rate
+	moved    marks
+
+	// Down.
+	verdicts []verdict // by cell
+	voices   []voice   // by decider
+	waking   bool
+}
+
+// post is the place of a node, which its processes come and go in.
+type post struct {
+	index  int32
+	name   string
+	zone   int32 // of an aggregator
+	region int32 // of all but the global controller
+	parent int32 // -1: the global controller
+}
+
+// receipt says how many reports of its children a report of a node contains;
+// or which of them a child's report was.
+type receipt struct{ sequence, received uint32 }
+
+// kid is a child of a node.
+type kid struct {
+	host     int32 // -1: a node
+	node     int32
+	group    int32
+	stream   uint32
+	child    law.Child
+	sequence uint32
+	heard    time.Duration
+	begun    bool // it sent sums
+	fresh    bool // but not on this stream
+	named    bool // its cells were named to it
+	closed   bool
+	receipts []receipt
+	told     []time.Duration // by decider
+}
+
+// verdict is what a node knows of one cell.
+type verdict struct {
+	law.Verdict
+	share float64
+}
+
+// marks is a set of cells, in the order in which they came.
+type marks struct {
+	list []int32
+	in   []bool
+}
+
+func (m *marks) add(cell int32) {
+	if !m.in[cell] {
+		m.in[cell] = true
+		m.list = append(m.list, cell)
+	}
+}
+
+func (m *marks) clear() {
+	for _, c := range m.list {
+		m.in[c] = false
+	}
+	m.list = m.list[:0]
+}
+
+// hostReceipts is how many reports of a host an aggregator remembers.
+const hostReceipts = 32
+
+func newNode(t *tree, p post) *node {
+	n := &node{tree: t, post: p, first: -1, byKid: make(map[int32]*kid)}
+	cells := len(t.cells)
+	n.verdicts = make([]verdict, cells)
+	n.sent = make([]law.Rate, cells)
+	n.moved.in = make([]bool, cells)
+	n.voices = make([]voice, 1+len(t.regions))
+	for d := range n.voices {
+		n.voices[d].init(n, int8(d))
+	}
+	groups := 1
+	if int(p.index) >= t.aggs {
+		groups = max(len(t.zones), len(t.regions))
+	}
+	n.groups = make([]law.Zone, groups)
+	for g := range n.groups {
+		n.groups[g].Grow(cells)
+	}
+	return n
+}
+
+// keyOf returns the key of the sender of a message among the children.
+func keyOf(ev *event) int32 {
+	switch ev.kind {
+	case hostJoins, hostReports, hostCloses:
+		return ev.from
+	default:
+		return -1 - ev.from
+	}
+}
+
+// join takes in a child that opened a stream. A node that comes back counts
+// with its last sums until it sends new ones.
+func (n *node) join(ev *event) {
+	key := keyOf(ev)
+	k := n.byKid[key]
+	if k != nil && k.host >= 0 {
+		n.drop(k)
+		k = nil
+	}
+	if k == nil {
+		k = n.adopt(ev)
+		n.byKid[key] = k
+		n.kids = append(n.kids, k)
+	}
+	k.stream, k.sequence, k.closed, k.fresh, k.named, k.heard = ev.stream, 0, false, true, false, n.now
+	clear(k.receipts)
+	if n.first < 0 {
+		n.first = n.now
+	}
+	for d := range n.voices {
+		if v := &n.voices[d]; v.out != (law.Stamp{}) && v.live() {
+			v.speak(v.cells, k)
+		}
+	}
+}
+
+func (n *node) adopt(ev *event) *kid {
+	k := &kid{host: -1, node: -1, told: make([]time.Duration, len(n.voices))}
+	if ev.kind == hostJoins {
+		k.host = ev.from
+		k.receipts = make([]receipt, hostReceipts)
+		for _, t := range n.hosts[k.host].cells {
+			k.child.Name(int(t.cell), law.Counts{})
+		}
+		return k
+	}
+	k.node = ev.from
+	k.receipts = make([]receipt, len(n.receipts))
+	from := n.nodes[k.node]
+	k.group = from.zone
+	if int(k.node) >= n.aggs {
+		k.group = from.region
+	}
+	for c := range n.cells {
+		k.child.Name(c, law.Counts{})
+	}
+	return k
+}
+
+// drop forgets a child.
+func (n *node) drop(k *kid) {
+	n.groups[k.group].Leave(&k.child)
+	n.markAll(k)
+	delete(n.byKid, k.host)
+	n.kids = slices.DeleteFunc(n.kids, func(other *kid) bool { return other == k })
+}
+
+// leave takes in that the stream of a child closed. The last node of its zone
+// goes on counting for a while.
+func (n *node) leave(ev *event) {
+	k := n.byKid[keyOf(ev)]
+	if k == nil || k.stream != ev.stream {
+		return
+	}
+	if k.host >= 0 {
+		n.drop(k)
+		return
+	}
+	k.closed = true
+	for _, other := range n.kids {
+		if other != k && other.group == k.group && other.begun && !other.closed {
+			n.groups[k.group].Lose(clock(n.now), &k.child, law.Handover)
+			k.begun = false
+			n.markAll(k)
+			return
+		}
+	}
+}
+
+// report takes in a report of a child.
+func (n *node) report(ev *event) {
+	k := n.byKid[keyOf(ev)]
+	if k == nil || k.stream != ev.stream || uint32(ev.number) <= k.sequence {
+		return
+	}
+	k.sequence, k.heard = uint32(ev.number), n.now
+	n.received++
+	k.receipts[int(k.sequence)%len(k.receipts)] = receipt{k.sequence, n.received}
+	if ev.report.warming {
+		return
+	}
+	k.begun = true
+	sum := &n.groups[k.group]
+	if k.child.Out() {
+		sum.Return(&k.child)
+		n.markAll(k)
+	}
+	if k.fresh {
+		k.fresh = false
+		n.forgetRates(k)
+	}
+	for _, r := range ev.report.rows {
+		counts := r.counts
+		if ev.report.rates {
+			_, counts = k.child.Said(r.number)
+		}
+		sum.Fold(&k.child, r.number, r.rate, counts, false)
+		n.mark(int32(k.child.Cell(r.number)))
+	}
+}
+
+// forgetRates forgets what a child said on its last stream.
+func (n *node) forgetRates(k *kid) {
+	for number := range uint32(k.child.Names()) {
+		if rate, counts := k.child.Said(number); rate != (law.Rate{}) {
+			n.groups[k.group].Fold(&k.child, number, law.Rate{}, counts, false)
+			n.mark(int32(k.child.Cell(number)))
+		}
+	}
+}
+
+// contained returns the last report of a child that is among the first
+// received ones; 0: none that is remembered.
+func (k *kid) contained(received uint32) uint32 {
+	var sequence uint32
+	for _, r := range k.receipts {
+		if r.received != 0 && r.received <= received {
+			sequence = max(sequence, r.sequence)
+		}
+	}
+	return sequence
+}
+
+func (n *node) markAll(k *kid) {
+	for number := range k.child.Names() {
+		n.mark(int32(k.child.Cell(uint32(number))))
+	}
+}
+
+// mark says that the sum of a cell may have moved.
+func (n *node) mark(cell int32) {
+	if n.parent >= 0 {
+		n.moved.add(cell)
+	}
+	if v := &n.voices[n.cells[cell].decider]; v.decides() {
+		v.moved.add(cell)
+	}
+	n.wakeIn(law.Coalesce)
+}
+
+func (n *node) wakeIn(d time.Duration) {
+	if !n.waking {
+		n.waking = true
+		n.sure(d, event{kind: nodeWakes, to: n.index, stream: n.life})
+	}
+}
+
+// wake looks at what moved.
+func (n *node) wake(ev *event) {
+	if ev.stream != n.life {
+		return
+	}
+	n.waking = false
+	if n.parent >= 0 {
+		n.sayJumps()
+	}
+	for d := range n.voices {
+		v := &n.voices[d]
+		if !v.decides() || len(v.moved.list) == 0 {
+			continue
+		}
+		if wait := v.published + law.PublishGap - n.now; wait > 0 {
+			n.wakeIn(wait)
+			continue
+		}
+		v.decide()
+	}
+}
+
+// tick ends a T.
+func (n *node) tick(ev *event) {
+	if ev.stream != n.life {
+		return
+	}
+	n.sure(law.T, *ev)
+	for _, k := range n.kids {
+		silent := law.HostSilent
+		if k.host < 0 {
+			silent = law.ZoneKept
+		}
+		if !k.child.Out() && n.now-k.heard > silent {
+			n.groups[k.group].Leave(&k.child)
+			n.markAll(k)
+		}
+	}
+	if n.parent >= 0 {
+		n.sayAll()
+	}
+	for d := range n.voices {
+		n.voices[d].renew()
+	}
+}
+
+// rate returns what is offered to a cell below the node.
+func (n *node) rate(cell int32) law.Rate {
+	var sum law.Rate
+	for g := range n.groups {
+		r := n.groups[g].Rate(clock(n.now), int(cell))
+		sum.Offered += r.Offered
+		sum.Hosts += r.Hosts
+	}
+	return sum
+}
+
+// rejoin opens a new stream to the parent, which was told nothing on it.
+func (n *node) rejoin(ev *event) {
+	if ev.stream != n.life || n.cut || !n.nodes[n.parent].up {
+		return
+	}
+	n.stream++
+	n.sequence = 0
+	n.receipts = [64]receipt{}
+	clear(n.sent)
+	n.sure(n.o.Links.Aggregator, event{kind: nodeJoins, to: n.parent, from: n.index, stream: n.stream})
+	n.sayAll()
+}
+
+// mayReport reports whether the sums are complete enough to be sent.
+func (n *node) mayReport() bool {
+	if int(n.index) < n.aggs {
+		return n.first >= 0 && n.now-n.first >= law.Handover
+	}
+	return n.mayPublish()
+}
+
+// mayPublish reports whether the sums are complete enough to decide on.
+func (n *node) mayPublish() bool {
+	if int(n.index) < n.aggs {
+		return true // alone, it goes on with what it has
+	}
+	if !n.warm {
+		n.warm = law.WarmedUp(n.now-n.began, n.missing())
+	}
+	return n.warm
+}
+
+// missing returns how many zones, or regions, have not sent sums.
+func (n *node) missing() int {
+	there := make([]bool, len(n.groups))
+	for _, k := range n.kids {
+		there[k.group] = there[k.group] || k.begun
+	}
+	missing := 0
+	for _, other := range n.nodes {
+		g := other.zone
+		if int(other.index) >= n.aggs {
+			g = other.region
+		}
+		if other.parent == n.index && !there[g] {
+			there[g] = true
+			missing++
+		}
+	}
+	return missing
+}
+
+// sayJumps sends the sums that moved past the band.
+func (n *node) sayJumps() {
+	var rows []reportRow
+	if n.mayReport() {
+		for _, c := range n.moved.list {
+			if r := n.rate(c); law.RateMoved(r.Offered.RPS(), n.sent[c].Offered.RPS()) == law.Jumps {
+				rows = append(rows, reportRow{number: uint32(c), rate: r})
+			}
+		}
+	}
+	n.moved.clear()
+	if len(rows) > 0 {
+		n.say(&report{rows: rows, rates: true})
+	}
+}
+
+// sayAll sends all sums. The roles leave out those that stayed as they were;
+// but their streams lose nothing.
+func (n *node) sayAll() {
+	n.moved.clear()
+	if !n.mayReport() {
+		n.say(&report{warming: true})
+		return
+	}
+	m := &report{rates: true}
+	for c := range n.cells {
+		if r := n.rate(int32(c)); r != (law.Rate{}) || n.sent[c] != r {
+			m.rows = append(m.rows, reportRow{number: uint32(c), rate: r})
+		}
+	}
+	n.say(m)
+}
+
+func (n *node) say(m *report) {
+	n.sequence++
+	received := n.received
+	if m.warming {
+		received = 0
+	}
+	n.receipts[n.sequence%uint64(len(n.receipts))] = receipt{uint32(n.sequence), received}
+	for _, r := range m.rows {
+		n.sent[r.number] = r.rate
+	}
+	if n.cut {
+		return
+	}
+	n.send(n.o.Links.Aggregator, event{
+		kind: nodeReports, to: n.parent, from: n.index, stream: n.stream, number: n.sequence, report: m,
+	})
+}
