@@ -21,6 +21,7 @@ import (
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/grl/v1/grlv1connect"
+	"grl/proto/statefile"
 	"grl/proto/uplink"
 	"grl/proto/wire"
 )
@@ -42,7 +43,9 @@ type Aggregator struct {
 	name    string
 	bootID  uint64
 	metrics metrics
-	stop    chan struct{} // closed when Run ends: streams must end
+	moved   chan struct{}   // sums did while a decider is silent; capacity 1
+	stop    chan struct{}   // closed when Run ends: streams must end
+	state   *statefile.File // nil: nothing is kept
 	streams sync.WaitGroup
 
 	mu      sync.Mutex // guards all below
@@ -50,6 +53,7 @@ type Aggregator struct {
 	ended   bool
 	ticked  time.Time // last; zero before the first
 	details details
+	alone   map[string]bool // deciders that the node was seen to stand in for
 }
 
 // New returns an aggregator that does nothing until Run.
@@ -68,8 +72,13 @@ func New(o Options) (*Aggregator, error) {
 		opts:   o,
 		name:   host + "/" + strconv.Itoa(os.Getpid()),
 		bootID: rand.Uint64(),
+		moved:  make(chan struct{}, 1),
 		stop:   make(chan struct{}),
-		node:   newNode(o.Config.Zone, o.Config.Region),
+		node:   newNode(o.Config.Zone, o.Config.Region, o.Config.Autonomy),
+		alone:  make(map[string]bool),
+	}
+	if o.Config.StateDir != "" {
+		a.load()
 	}
 	a.metrics = newMetrics(o.Registry, a)
 	return a, nil
@@ -96,6 +105,13 @@ func (a *Aggregator) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { return a.tick(ctx) })
 	g.Go(func() error { return a.sendDetails(ctx) })
+	g.Go(func() error { return a.standIn(ctx) })
+	if a.state != nil {
+		g.Go(func() error {
+			a.state.Keep(ctx, a.opts.Log, a.save)
+			return nil
+		})
+	}
 	err := g.Wait()
 	a.mu.Lock()
 	a.ended = true
@@ -127,7 +143,7 @@ func (a *Aggregator) tick(ctx context.Context) error {
 				swept = now
 				a.node.sweep(now)
 			}
-			for p := range a.node.parents {
+			for _, p := range a.node.parents {
 				p.Beat()
 			}
 			a.mu.Unlock()
@@ -153,7 +169,7 @@ func (a *Aggregator) noticeHang(ctx context.Context, now time.Time) {
 
 // wakeParents tells the streams up that sums moved. The caller holds mu.
 func (a *Aggregator) wakeParents() {
-	for p := range a.node.parents {
+	for _, p := range a.node.parents {
 		p.Wake()
 	}
 }
@@ -185,6 +201,12 @@ func (a *Aggregator) install(ctx context.Context, m *grlv1.Configuration) error 
 	held := n.config
 	if m.GetEpoch() < held.Epoch || m.GetEpoch() == held.Epoch && m.GetRevision() < held.Revision {
 		return nil // from a controller that is behind
+	}
+	if len(m.GetZones()) > 0 {
+		n.resize(m.GetZones())
+	}
+	if !m.GetWhole() && m.GetEpoch() == held.Epoch && m.GetRevision() == held.Revision {
+		return nil // it was only the zones
 	}
 	c, err := wire.ToConfiguration(held, m)
 	if wire.NeedsWhole(err) {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"grl/limiter"
+	"grl/limiter/law"
 )
 
 // Config is the section [aggregator] of grl.toml.
@@ -15,6 +17,13 @@ type Config struct {
 	Region string `mapstructure:"region"`
 	// Controllers of the parent group, as URLs; all of them are told.
 	Controllers []string `mapstructure:"controllers"`
+	// Autonomy is how long after the last directive the aggregator decides
+	// alone, with its last share, when its controllers are silent. 0: it does
+	// not; the hosts hold, then decay.
+	Autonomy time.Duration `mapstructure:"autonomy"`
+	// StateDir is a directory in which configuration and directives survive a
+	// restart. Empty: nothing is kept.
+	StateDir string `mapstructure:"state_dir"`
 	// Listen is the address for clients, metrics and health.
 	Listen string `mapstructure:"listen"`
 }
@@ -25,6 +34,7 @@ func Default() Config {
 		Zone:        "local",
 		Region:      "local",
 		Controllers: []string{"http://127.0.0.1:7070"},
+		Autonomy:    law.Autonomy,
 		Listen:      "127.0.0.1:7071",
 	}
 }
@@ -45,6 +55,9 @@ func (c Config) Validate() error {
 		if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			errs = append(errs, fmt.Errorf("aggregator.controllers[%d]: %q is no URL like http://127.0.0.1:7070", i, s))
 		}
+	}
+	if c.Autonomy != 0 && (c.Autonomy < time.Millisecond || c.Autonomy > 24*time.Hour) {
+		errs = append(errs, fmt.Errorf(`aggregator.autonomy: %v is neither 0 nor from 1ms to 24h (write a unit: "30s")`, c.Autonomy))
 	}
 	return errors.Join(errs...)
 }

@@ -159,7 +159,7 @@ func (a *Aggregator) sendDetails(ctx context.Context) error {
 		case <-tick.C:
 			a.mu.Lock()
 			if m := a.details.take(detailEvery); m != nil {
-				for p := range a.node.parents {
+				for _, p := range a.node.parents {
 					p.Add(m)
 				}
 				a.wakeParents()

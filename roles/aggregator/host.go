@@ -21,16 +21,17 @@ type host struct {
 	ids    []limiter.CellID // number → cell it named
 	before map[limiter.CellID]law.Counts
 
-	sequence uint64 // of its last report
-	heard    time.Time
-	begun    bool      // reported on this stream
-	beganAt  time.Time // its first report on this stream
-	fresh    uint32    // the first number that its last report named
-	receipts uplink.Receipts
-	last     *grlv1.Report // for the fleet's view: configuration held and refused
+	sequence uint64          // of its last report
+	heard    time.Time       // its last report
+	counted  time.Time       // its last report with counts; zero: none on this stream
+	beganAt  time.Time       // its first one with counts on this stream
+	said     []bool          // by number: its counts were said on this stream
+	rates    uplink.Receipts // of all reports
+	counts   uplink.Receipts // of those with counts
+	last     *grlv1.Report   // for the fleet's view, and the directives it took
 
 	numbers           wire.Numbers
-	told              map[string]tellings    // decider → what the host was told last
+	told              map[*decider]telling
 	config            *limiter.Configuration // that it was sent
 	bytesIn, bytesOut uint64
 }
@@ -43,7 +44,7 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 		wake:   make(chan struct{}, 1),
 		heard:  now,
 		before: before,
-		told:   make(map[string]tellings),
+		told:   make(map[*decider]telling),
 	}
 	key := keyOf(hello)
 	for other := range n.hosts {
@@ -63,8 +64,11 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 	if n.firstHost.IsZero() {
 		n.firstHost = now
 	}
-	n.hostsEpoch = max(n.hostsEpoch, wire.HeardEpoch(hello, "global"))
-	n.epoch = max(n.epoch, n.hostsEpoch)
+	for _, decider := range []string{globalDecider, n.region} { // there are no others here
+		epoch := wire.HeardEpoch(hello, decider)
+		n.hostsHeard.raise(decider, epoch)
+		n.heard.raise(decider, epoch)
+	}
 	n.roster++
 	return h
 }
@@ -113,18 +117,13 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	if err := n.named(h, m); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
 	}
-	span := now.Sub(h.heard)
-	late := !h.begun || span > law.HostSilent
 	if h.child.Out() {
 		n.returnSum(h)
 	}
-	if !h.begun {
-		h.begun, h.beganAt = true, now
-	}
 	h.sequence, h.heard = m.GetSequence(), now
 	n.received++
-	h.receipts.Note(h.sequence, n.received)
-	if err := n.fold(now, h, m, span, late); err != nil {
+	h.rates.Note(h.sequence, n.received)
+	if err := n.take(now, h, m); err != nil {
 		return false, fmt.Errorf("report %d of %q: %w", m.GetSequence(), h.hello.GetNode(), err)
 	}
 	m.RefusedReason = wire.Reason(m.GetRefusedReason())
@@ -135,10 +134,25 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 	return true, nil
 }
 
+// take takes in the rows of a report.
+func (n *node) take(now time.Time, h *host, m *grlv1.Report) error {
+	if m.GetRatesOnly() {
+		n.foldRates(h, m)
+		return nil
+	}
+	// Counts are of the time since the last report that had some.
+	span, late := now.Sub(h.counted), false
+	if h.counted.IsZero() {
+		h.beganAt, span, late = now, 0, true
+	}
+	h.counted = now
+	h.counts.Note(h.sequence, n.received)
+	return n.fold(now, h, m, span, late || span > law.HostSilent)
+}
+
 // named takes in the cells that a report names, and checks its columns.
 func (n *node) named(h *host, m *grlv1.Report) error {
 	from := len(h.ids)
-	h.fresh = uint32(from)
 	var err error
 	if h.ids, err = wire.Named(h.ids, m.GetNames()); err != nil {
 		return err
@@ -146,9 +160,34 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 	for _, id := range h.ids[from:] {
 		i, _ := n.cell(id)
 		h.child.Name(i, h.before[id])
+		h.said = append(h.said, false)
 		delete(h.before, id) // named again, it has begun at 0
 	}
 	return wire.CheckReport(m, len(h.ids))
+}
+
+// bound reports whether one of a host's numbers has a cell, of which it may
+// speak again although it was forgotten.
+func (n *node) bound(h *host, number uint32) bool {
+	if h.child.Cell(number) >= 0 {
+		return true
+	}
+	i, ok := n.cell(h.ids[number])
+	if ok { // else its configuration is older or newer than ours
+		h.child.Rename(number, i)
+	}
+	return ok
+}
+
+// foldRates takes in the rows of a report of rates only.
+func (n *node) foldRates(h *host, m *grlv1.Report) {
+	for row, number := range m.GetCell() {
+		if n.bound(h, number) {
+			rate, _ := wire.Row(m, row)
+			n.sum.FoldRate(&h.child, number, hostRate(rate))
+		}
+	}
+	n.touchNumbers(h, m.GetCell())
 }
 
 // fold takes in the rows of a report. It returns an error if no host can have
@@ -159,91 +198,37 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 	// All of a stream's first state, in several reports, is from before.
 	young := now.Sub(h.beganAt) < law.T
 	for row, number := range m.GetCell() {
-		if h.child.Cell(number) < 0 {
-			i, ok := n.cell(h.ids[number])
-			if !ok {
-				continue // its configuration is older or newer than ours
-			}
-			h.child.Rename(number, i)
+		if !n.bound(h, number) {
+			continue
 		}
 		rate, counts := wire.Row(m, row)
-		rate.Hosts = 0
-		if rate.Offered > 0 {
-			rate.Hosts = 1
-		}
 		late, most := late, most
-		if late || young && number >= h.fresh {
+		if late || young && !h.said[number] {
 			late, most = true, unknown
 		}
+		h.said[number] = true
 		if h.child.Exceeds(number, counts, most) {
 			return fmt.Errorf("cell %d: %d requests counted, which cannot be", number, counts.Offered)
 		}
-		more := n.sum.Fold(&h.child, number, rate, counts, late)
+		more := n.sum.Fold(&h.child, number, hostRate(rate), counts, late)
 		n.played.Add(h.child.Cell(number), more, share)
 	}
-	for p := range n.parents {
-		for _, number := range m.GetCell() {
-			if i := h.child.Cell(number); i >= 0 {
-				p.Touch(i)
-			}
-		}
-	}
+	n.touchNumbers(h, m.GetCell())
 	return nil
+}
+
+// hostRate returns the rate of a client's row, which is one host's.
+func hostRate(rate law.Rate) law.Rate {
+	rate.Hosts = 0
+	if rate.Offered > 0 {
+		rate.Hosts = 1
+	}
+	return rate
 }
 
 // changed reports whether a report says something else of the configuration.
 func changed(last, now *grlv1.Report) bool {
 	return last.GetConfigRevision() != now.GetConfigRevision() || last.GetRefusedRevision() != now.GetRefusedRevision()
-}
-
-// tellings is what a host was told of one decider.
-type tellings struct {
-	stamp   law.Stamp
-	version uint64 // of the admits
-}
-
-// directives returns what the host has not been told yet.
-func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
-	var out []*grlv1.Directive
-	for name, d := range n.deciders {
-		told := h.told[name]
-		if !d.live(now) || !d.taken.After(told.stamp) && d.version <= told.version {
-			continue
-		}
-		m := &grlv1.Directive{
-			Decider:         name,
-			Epoch:           d.taken.Epoch,
-			Sequence:        d.taken.Sequence,
-			Step:            d.taken.Step,
-			ReportSequence:  h.receipts.Contained(d.rates),
-			CountedSequence: h.receipts.Contained(d.counts),
-		}
-		n.fill(m, h, told.version)
-		h.told[name] = tellings{d.taken, n.version}
-		out = append(out, wire.SplitDirective(m)...)
-	}
-	return out
-}
-
-// fill adds the cells of a directive that moved since a version of the admits.
-func (n *node) fill(m *grlv1.Directive, h *host, since uint64) {
-	if since == n.version || h.config == nil {
-		return
-	}
-	wanted := make(map[string]bool, len(h.config.Services))
-	for i := range h.config.Services {
-		wanted[h.config.Services[i].Name] = true
-	}
-	n.cells.Each(func(i int, id limiter.CellID) {
-		a := &n.admits[i]
-		if a.version <= since || a.decider != m.GetDecider() || !wanted[n.buckets[id.Bucket].Service] {
-			return
-		}
-		m.Cell = append(m.Cell, h.numbers.Number(i, id, &m.Names))
-		m.Admit = append(m.Admit, a.admit)
-		m.OfferedMicroRps = append(m.OfferedMicroRps, uint64(a.offered))
-		m.Hosts = append(m.Hosts, a.hosts)
-	})
 }
 
 // size returns the bytes of a message, for the fleet's view.

@@ -47,9 +47,26 @@ func newMetrics(reg prometheus.Registerer, a *Aggregator) metrics {
 		defer a.mu.Unlock()
 		age := 0.0
 		for _, d := range a.node.deciders {
+			if d.heard.IsZero() {
+				continue // not since the start
+			}
 			age = max(age, time.Since(d.heard).Seconds())
 		}
 		return age
+	})
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "grl_aggregator_silent_deciders",
+		Help: "Deciders that are silent, in whose place this aggregator decides.",
+	}, func() float64 {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		alone := 0
+		for _, d := range a.node.deciders {
+			if d.alone {
+				alone++
+			}
+		}
+		return float64(alone)
 	})
 	return metrics{
 		reports: f.NewCounterVec(prometheus.CounterOpts{

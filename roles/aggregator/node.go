@@ -22,19 +22,27 @@ const (
 // with the time as an argument, under the lock of Aggregator.
 type node struct {
 	zone, region string
+	autonomy     time.Duration
 
 	config  *limiter.Configuration
 	buckets map[string]*limiter.Bucket // full name → bucket of config
+	zones   []*grlv1.ZoneSize          // aggregators of each zone
 
 	cells    law.Cells
+	services map[string][]int // name → its cells
 	sum      law.Sum
 	played   law.Playout // of what the hosts counted
 	active   []time.Time // by cell: when it was last offered anything
-	admits   []admit     // by cell: what was decided
-	version  uint64      // counts changes of admits
+	states   []cellState // by cell
+	version  uint64      // counts changes of what hosts are told of cells
 	deciders map[string]*decider
+	scopes   [limiter.Zone + 1]*decider // who decides cells of each scope; nil: not known
 
-	parents   map[*uplink.Parent]bool // streams up that live
+	// While the node stands in for a decider.
+	standing  bool
+	stand     law.Decider
+	moved     uplink.Dirty     // cells whose sum may have moved since the last decision
+	parents   []*uplink.Parent // streams up that live
 	hosts     map[*host]bool
 	firstHost time.Time
 	received  uint64 // counts reports of hosts
@@ -43,36 +51,18 @@ type node struct {
 	boots     map[bootKey]boot
 	// remembered is the number of cells in boots.
 	remembered int
-	epoch      uint64 // highest heard
-	hostsEpoch uint64 // highest that a host has heard
+	heard      epochs
+	hostsHeard epochs // by hosts
 	roster     uint64 // counts changes of what the fleet's view shows
 	refused    refusal
+	kept       uint64 // counts changes of what is kept on disk
+	saved      saved
 }
 
 // refusal is a configuration that the node could not take.
 type refusal struct {
 	revision uint64
 	reason   string
-}
-
-// admit is what a decider said of one cell.
-type admit struct {
-	decider string
-	version uint64 // of node.version when it was said; 0: never
-	admit   float32
-	offered law.MicroRPS
-	hosts   uint32
-}
-
-// decider is one controller, or region, whose directives the node takes.
-type decider struct {
-	taken   law.Stamp
-	heard   time.Time
-	trail   law.Trail // of what was passed on to the hosts
-	version uint64    // of node.version when its last directive had cells
-	// Of the reports of hosts: how many its last sums contained, 0 if that is
-	// not known, and how many of their counts have gone up.
-	rates, counts uint64
 }
 
 // bootKey names one start of a host. A boot id alone would let a host that
@@ -90,15 +80,18 @@ type boot struct {
 	counts map[limiter.CellID]law.Counts
 }
 
-func newNode(zone, region string) *node {
+func newNode(zone, region string, autonomy time.Duration) *node {
 	return &node{
-		zone:     zone,
-		region:   region,
-		config:   &limiter.Configuration{},
-		deciders: make(map[string]*decider),
-		parents:  make(map[*uplink.Parent]bool),
-		hosts:    make(map[*host]bool),
-		boots:    make(map[bootKey]boot),
+		zone:       zone,
+		region:     region,
+		autonomy:   autonomy,
+		config:     &limiter.Configuration{},
+		services:   make(map[string][]int),
+		deciders:   make(map[string]*decider),
+		hosts:      make(map[*host]bool),
+		boots:      make(map[bootKey]boot),
+		heard:      make(epochs),
+		hostsHeard: make(epochs),
 	}
 }
 
@@ -108,15 +101,22 @@ func (n *node) cell(id limiter.CellID) (int, bool) {
 	if b == nil || !b.HasCell(id, n.zone, n.region) {
 		return -1, false
 	}
-	if _, ok := n.cells.Find(id); !ok && n.cells.Count() >= maxCells {
+	if i, ok := n.cells.Find(id); ok {
+		return i, true
+	}
+	if n.cells.Count() >= maxCells {
 		return -1, false
 	}
 	i := n.cells.Index(id)
+	n.services[b.Service] = append(n.services[b.Service], i)
 	n.sum.Grow(n.cells.Len())
 	n.played.Grow(n.cells.Len())
-	for len(n.admits) < n.cells.Len() {
-		n.admits = append(n.admits, admit{})
+	for len(n.states) < n.cells.Len() {
+		n.states = append(n.states, cellState{})
 		n.active = append(n.active, time.Time{})
+	}
+	if d := n.scopes[b.Scope]; d != nil && d.alone {
+		n.adopt(d, i)
 	}
 	return i, true
 }
@@ -125,14 +125,23 @@ func (n *node) cell(id limiter.CellID) (int, bool) {
 func (n *node) install(c *limiter.Configuration) {
 	n.config = c
 	n.buckets = c.ByName()
-	n.epoch = max(n.epoch, c.Epoch)
+	n.kept++
+	n.heard.raise(globalDecider, c.Epoch)
 	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {
 		if b := n.buckets[id.Bucket]; b == nil || !b.HasCell(id, n.zone, n.region) {
 			dead[i] = id
+		} else if d := n.states[i].decider; d != nil && d.alone {
+			n.stand.Use(i, b, id)
 		}
 	})
 	n.forget(dead)
+}
+
+// resize takes in how many aggregators each zone has.
+func (n *node) resize(zones []*grlv1.ZoneSize) {
+	n.zones = zones
+	n.kept++
 }
 
 // sweep forgets cells that had no traffic for a while, silent hosts' rates, and
@@ -161,19 +170,25 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 	for h := range n.hosts {
 		h.child.Forget(func(cell int) bool { return dead[cell] != limiter.CellID{} })
 	}
-	for p := range n.parents {
+	for _, p := range n.parents {
 		p.Forget(dead)
 	}
 	for i := range dead {
 		n.cells.Forget(i)
 		n.sum.Forget(i)
 		n.played.Forget(i)
-		n.admits[i] = admit{}
+		n.stand.Forget(i)
+		n.states[i] = cellState{}
 		n.active[i] = time.Time{}
 		for h := range n.hosts {
 			h.numbers.Forget(i)
 		}
 	}
+	clear(n.services)
+	n.cells.Each(func(i int, id limiter.CellID) {
+		name := n.buckets[id.Bucket].Service
+		n.services[name] = append(n.services[name], i)
+	})
 }
 
 // tick ends a T: what its hosts counted goes on evenly.
@@ -204,13 +219,30 @@ func (n *node) returnSum(h *host) {
 	n.roster++
 }
 
-// touch tells the streams up that the sums of a host's cells may have moved.
+// touch tells who follows the sums that those of a host's cells may have moved.
 func (n *node) touch(h *host) {
-	for p := range n.parents {
-		for number := range h.child.Names() {
-			if i := h.child.Cell(uint32(number)); i >= 0 {
+	all := make([]uint32, h.child.Names())
+	for number := range all {
+		all[number] = uint32(number)
+	}
+	n.touchNumbers(h, all)
+}
+
+// touchNumbers is touch for some of the numbers of a host.
+func (n *node) touchNumbers(h *host, numbers []uint32) {
+	for _, p := range n.parents {
+		for _, number := range numbers {
+			if i := h.child.Cell(number); i >= 0 {
 				p.Touch(i)
 			}
+		}
+	}
+	if !n.standing {
+		return
+	}
+	for _, number := range numbers {
+		if i := h.child.Cell(number); i >= 0 {
+			n.moved.Touch(i)
 		}
 	}
 }
@@ -220,61 +252,6 @@ func (n *node) touch(h *host) {
 func (n *node) mayReport(now time.Time) bool {
 	return !n.firstHost.IsZero() && now.Sub(n.firstHost) >= law.Handover
 }
-
-// direct takes a directive of a controller. It returns false, and changes
-// nothing, if a later one was taken from its decider before. A long directive
-// comes in several messages with the same stamp.
-func (n *node) direct(now time.Time, p *uplink.Parent, m *grlv1.Directive) bool {
-	d := n.deciders[m.GetDecider()]
-	if d == nil {
-		d = &decider{}
-		n.deciders[m.GetDecider()] = d
-	}
-	stamp := wire.Stamp(m)
-	if d.taken.After(stamp) {
-		return false
-	}
-	d.taken, d.heard = stamp, now
-	d.trail.Note(now, stamp)
-	n.epoch = max(n.epoch, stamp.Epoch)
-	d.rates, _ = p.Rates(m.GetReportSequence())
-	if counts, ok := p.Counted(m.GetCountedSequence()); ok {
-		d.counts = counts
-	}
-	if len(m.GetCell()) == 0 {
-		return true
-	}
-	n.version++
-	d.version = n.version
-	for row, number := range m.GetCell() {
-		i, ok := n.cell(p.Cell(number))
-		if !ok {
-			continue // of a configuration that is still on its way
-		}
-		n.admits[i] = admit{
-			decider: m.GetDecider(),
-			version: n.version,
-			admit:   m.GetAdmit()[row],
-			offered: law.MicroRPS(wire.At(m.GetOfferedMicroRps(), row)),
-			hosts:   wire.At(m.GetHosts(), row),
-		}
-		if n.active[i].IsZero() {
-			n.active[i] = now
-		}
-	}
-	return true
-}
-
-// outdated reports whether hosts would refuse a directive for its epoch without
-// the controller knowing. It happens when this node is as new as the
-// controller's store: only hosts remember the epochs before.
-func (n *node) outdated(p *uplink.Parent, m *grlv1.Directive) bool {
-	return n.hostsEpoch > max(m.GetEpoch(), p.Said(m.GetDecider()))
-}
-
-// live reports whether a decider was heard lately. Without a controller an
-// aggregator publishes nothing, and its hosts hold, then decay, then open.
-func (d *decider) live(now time.Time) bool { return now.Sub(d.heard) <= 25*law.T/10 }
 
 // configurationFor returns the configuration message a host lacks, nil if it
 // has all it asked for.

@@ -231,12 +231,12 @@ func TestDirectiveOrder(t *testing.T) {
 			want = s.admit
 		}
 		i, _ := r.n.cells.Find(cellOf(0))
-		if got := r.n.admits[i].admit; got != want {
+		if got := float32(r.n.states[i].told.Admit); got != want {
 			t.Errorf("%s: admits %v, want %v", s.name, got, want)
 		}
 	}
-	if r.n.epoch != 3 {
-		t.Errorf("highest epoch %d, want 3", r.n.epoch)
+	if got := r.n.heard[globalDecider]; got != 3 {
+		t.Errorf("highest epoch %d, want 3", got)
 	}
 }
 
@@ -346,8 +346,8 @@ func TestConfigurationChangeReusesIndices(t *testing.T) {
 	}
 	for i, caller := range []string{"web", "app"} {
 		index, ok := r.n.cells.Find(limiter.CellID{Bucket: "pay/each", Caller: caller})
-		if !ok || r.n.sum.Rate(index).Offered.RPS() != float64(100+i) || r.n.sum.Counts(index).Offered != uint64(100+i) || r.n.admits[index] != (admit{}) {
-			t.Errorf("caller %s at %d: %+v %+v %+v", caller, index, r.n.sum.Rate(index), r.n.sum.Counts(index), r.n.admits[index])
+		if !ok || r.n.sum.Rate(index).Offered.RPS() != float64(100+i) || r.n.sum.Counts(index).Offered != uint64(100+i) || r.n.states[index] != (cellState{}) {
+			t.Errorf("caller %s at %d: %+v %+v %+v", caller, index, r.n.sum.Rate(index), r.n.sum.Counts(index), r.n.states[index])
 		}
 	}
 	// Both streams give the new cells numbers of their own.
@@ -438,7 +438,7 @@ func TestEpochOfHellos(t *testing.T) {
 	forged := newSpeaker("b", 2)
 	forged.hello.Heard = []*grlv1.Heard{{Decider: "global", Epoch: 1<<63 - 1}}
 	forged.join(r)
-	if r.n.epoch != 81 {
-		t.Errorf("highest epoch %d, want 81", r.n.epoch)
+	if got := r.n.heard[globalDecider]; got != 81 {
+		t.Errorf("highest epoch %d, want 81", got)
 	}
 }

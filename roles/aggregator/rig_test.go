@@ -30,8 +30,8 @@ type rig struct {
 }
 
 func newRig(t tester, c *limiter.Configuration) *rig {
-	r := &rig{t: t, n: newNode("z1", "r1"), p: uplink.NewParent(), heard: newListener(), now: time.Unix(1e9, 0), number: make(map[limiter.CellID]uint32)}
-	r.n.parents[r.p] = true
+	r := &rig{t: t, n: newNode("z1", "r1", law.Autonomy), p: uplink.NewParent(), heard: newListener(), now: time.Unix(1e9, 0), number: make(map[limiter.CellID]uint32)}
+	r.n.parents = append(r.n.parents, r.p)
 	if c != nil {
 		r.n.install(c)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -124,6 +125,9 @@ func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinReq
 		a.metrics.reports.WithLabelValues("folded").Inc()
 		a.metrics.fold.Observe(time.Since(began).Seconds())
 		a.wakeParents()
+		if a.node.anySilent(began) {
+			wake(a.moved)
+		}
 	case m.GetDetail() != nil:
 		a.details.add(m.GetDetail())
 	}
@@ -184,11 +188,12 @@ func (a *Aggregator) takeFromParent(ctx context.Context, p *uplink.Parent, m *gr
 		return fmt.Errorf("directive %d.%d: %w", d.GetEpoch(), d.GetSequence(), err)
 	}
 	if a.node.outdated(p, d) {
-		return fmt.Errorf("directive of epoch %d: hosts have heard %d; the next hello says so", d.GetEpoch(), a.node.hostsEpoch)
+		return fmt.Errorf("directive of epoch %d: hosts have heard %d; the next hello says so", d.GetEpoch(), a.node.hostsHeard[d.GetDecider()])
 	}
 	if a.node.direct(time.Now(), p, d) {
 		a.metrics.directives.WithLabelValues("taken").Inc()
 		a.wakeHosts()
+		a.notice(ctx)
 	} else {
 		a.metrics.directives.WithLabelValues("stale").Inc()
 	}
@@ -198,11 +203,11 @@ func (a *Aggregator) takeFromParent(ctx context.Context, p *uplink.Parent, m *gr
 // report tells a controller what it lacks, for as long as the stream lives.
 func (a *Aggregator) report(ctx context.Context, p *uplink.Parent, send func(*grlv1.JoinRequest) error) error {
 	a.mu.Lock()
-	a.node.parents[p] = true
+	a.node.parents = append(a.node.parents, p)
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		delete(a.node.parents, p)
+		a.node.parents = slices.DeleteFunc(a.node.parents, func(o *uplink.Parent) bool { return o == p })
 		a.mu.Unlock()
 	}()
 	return p.Feed(ctx, send, func(full bool) []*grlv1.JoinRequest {

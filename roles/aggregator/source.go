@@ -71,7 +71,6 @@ func (n *node) Nodes(now time.Time) []*grlv1.Node {
 
 // hello returns what the node says of itself on a new stream to a parent.
 func (n *node) hello(p *uplink.Parent, name, version string, bootID uint64) *grlv1.Hello {
-	heard := map[string]uint64{"global": n.epoch}
 	return &grlv1.Hello{
 		Role:        grlv1.Role_ROLE_AGGREGATOR,
 		Node:        name,
@@ -80,8 +79,8 @@ func (n *node) hello(p *uplink.Parent, name, version string, bootID uint64) *grl
 		BootId:      bootID,
 		Version:     version,
 		AllServices: true,
-		Heard:       wire.Heard(heard),
-		Confirmed:   p.Reopen(heard),
+		Heard:       wire.Heard(n.heard),
+		Confirmed:   p.Reopen(n.heard),
 	}
 }
 
