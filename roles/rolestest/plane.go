@@ -17,12 +17,15 @@ import (
 	"grl/store"
 )
 
-// Plane is a control plane on a Network: one controller, and what Aggregator
-// and Host add. All of it ends with the test.
+// global is the name of the controller without a parent.
+const global = "controller"
+
+// Plane is a control plane on a Network: one controller, and what Region,
+// Aggregator and Host add. All of it ends with the test.
 type Plane struct {
 	Network    Network
 	t          testing.TB
-	dir        string // of the store
+	dir        string // of the controllers' directories, by name
 	limits     string // directory of limits files
 	controller *controller.Controller
 	running    map[string]*process // by name
@@ -50,33 +53,51 @@ func NewPlane(t testing.TB, limits string) *Plane {
 	return p
 }
 
-// Controller starts the controller, on the same store each time.
+// Controller starts the controller that has the limits file, on the same store
+// each time. Its name is "controller".
 func (p *Plane) Controller() {
 	p.t.Helper()
+	config := controller.Default()
+	config.Limits = p.limits
+	p.controller = p.runController(global, config)
+}
+
+// Region starts the controller of a region below Controller's, on the same store
+// each time. The region and the controller have the same name.
+func (p *Plane) Region(name string) {
+	p.t.Helper()
+	config := controller.Default()
+	config.Region = name
+	config.Parent = []string{"http://" + global}
+	p.runController(name, config)
+}
+
+func (p *Plane) runController(name string, config controller.Config) *controller.Controller {
+	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	st, err := store.Open(ctx, p.dir)
+	config.DB = filepath.Join(p.dir, name)
+	st, err := store.Open(ctx, config.DB)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	config := controller.Default()
-	config.Limits = p.limits
 	c, err := controller.New(ctx, controller.Options{
 		Config:   config,
-		Log:      p.Log.With("role", "controller"),
+		Log:      p.Log.With("role", "controller", "node", name),
 		Version:  "test",
 		Registry: prometheus.NewRegistry(),
 		Store:    st,
+		HTTP:     p.Network.Client(p.t),
 		AnyHost:  true, // the network has names of its own
 	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.controller = c
-	p.Network.Serve(p.t, "controller", c.Handler())
-	p.start("controller", cancel, func() error {
+	p.Network.Serve(p.t, name, c.Handler())
+	p.start(name, cancel, func() error {
 		defer st.Close()
 		return c.Run(ctx)
 	})
+	return c
 }
 
 // Limits makes text the one limits file.
@@ -90,13 +111,20 @@ func (p *Plane) Limits(text string) {
 	}
 }
 
-// Aggregator starts an aggregator under a name.
-func (p *Plane) Aggregator(name, zone, region string) {
+// Aggregator starts an aggregator under a name. Its controllers are those named,
+// or the one without a parent if none is.
+func (p *Plane) Aggregator(name, zone, region string, controllers ...string) {
 	p.t.Helper()
+	if len(controllers) == 0 {
+		controllers = []string{global}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	config := aggregator.Default()
 	config.Zone, config.Region = zone, region
-	config.Controllers = []string{"http://controller"}
+	config.Controllers = nil
+	for _, c := range controllers {
+		config.Controllers = append(config.Controllers, "http://"+c)
+	}
 	a, err := aggregator.New(aggregator.Options{
 		Config:   config,
 		Log:      p.Log.With("role", "aggregator", "node", name),

@@ -5,37 +5,45 @@ import (
 	"grl/proto/grl/v1/grlv1connect"
 )
 
-// Buckets returns what the controller's API says of the buckets.
+// Buckets returns what the API of the controller without a parent says of the
+// buckets.
 func (p *Plane) Buckets() []*grlv1.BucketView {
 	p.t.Helper()
-	r, err := p.view().ListBuckets(p.t.Context(), &grlv1.ListBucketsRequest{})
+	return p.BucketsAt(global)
+}
+
+// BucketsAt returns what the API of a controller says of the buckets.
+func (p *Plane) BucketsAt(controller string) []*grlv1.BucketView {
+	p.t.Helper()
+	r, err := p.view(controller).ListBuckets(p.t.Context(), &grlv1.ListBucketsRequest{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return r.GetBuckets()
 }
 
-// Fleet returns what the controller's API says of the tree.
+// Fleet returns what the API of the controller without a parent says of the
+// tree.
 func (p *Plane) Fleet() *grlv1.GetFleetResponse {
 	p.t.Helper()
-	r, err := p.view().GetFleet(p.t.Context(), &grlv1.GetFleetRequest{})
+	r, err := p.view(global).GetFleet(p.t.Context(), &grlv1.GetFleetRequest{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return r
 }
 
-// History returns what the controller's API has of a bucket's global cell since
-// the beginning.
+// History returns what the API of the controller without a parent has of a
+// bucket's global cell since the beginning.
 func (p *Plane) History(bucket string) []*grlv1.Minute {
 	p.t.Helper()
-	r, err := p.view().GetHistory(p.t.Context(), &grlv1.GetHistoryRequest{Bucket: bucket, FromMs: 1})
+	r, err := p.view(global).GetHistory(p.t.Context(), &grlv1.GetHistoryRequest{Bucket: bucket, FromMs: 1})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return r.GetMinutes()
 }
 
-func (p *Plane) view() grlv1connect.ViewServiceClient {
-	return grlv1connect.NewViewServiceClient(p.Network.Client(p.t), "http://controller")
+func (p *Plane) view(controller string) grlv1connect.ViewServiceClient {
+	return grlv1connect.NewViewServiceClient(p.Network.Client(p.t), "http://"+controller)
 }

@@ -1,0 +1,89 @@
+package roles_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	grlv1 "grl/proto/grl/v1"
+	"grl/roles/rolestest"
+)
+
+const regional = `service: shop
+buckets:
+  - name: regional
+    match: {procedure: shop.Shop/Look}
+    scope: region
+    limit: {rps: 300}
+    behavior: deny
+  - name: all
+    match: {procedure: shop.Shop/Buy}
+    limit: {rps: 1000}
+    behavior: deny
+`
+
+// newRegions starts a controller, one of each region below it, and in each
+// region two zones with an aggregator and one host each, with these loads.
+func newRegions(t *testing.T, limits string, eu, us float64) *fleet {
+	t.Helper()
+	f := &fleet{Plane: rolestest.NewPlane(t, limits), t: t}
+	t.Cleanup(func() {
+		f.stop(len(f.hosts))
+		f.running.Wait()
+	})
+	f.Controller()
+	for _, r := range []struct {
+		name string
+		rps  float64
+	}{{"eu", eu}, {"us", us}} {
+		f.Region(r.name)
+		for _, zone := range []string{r.name + "1", r.name + "2"} {
+			f.Aggregator("aggregator-"+zone, zone, r.name, r.name)
+			f.add(zone, r.name, r.rps)
+		}
+	}
+	return f
+}
+
+// Two regions of two zones hold one global limit together, and each its own.
+func TestRegionsHoldTheirLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newRegions(t, regional, 800, 400)
+		f.offer(settling)
+		f.steady("of all regions", 5, 1000, 0.02)
+		for _, h := range f.hosts {
+			r := h.request
+			r.Procedure = "shop.Shop/Look"
+			h.send(r)
+		}
+		f.offer(settling)
+		f.steady("of two regions", 5, 600, 0.03)
+
+		roles := make(map[grlv1.Role]int)
+		for _, n := range f.Fleet().GetNodes() {
+			roles[n.GetRole()]++
+		}
+		if roles[grlv1.Role_ROLE_CONTROLLER] != 2 || roles[grlv1.Role_ROLE_AGGREGATOR] != 4 || roles[grlv1.Role_ROLE_CLIENT] != 4 {
+			t.Errorf("the fleet has %v, want two regional controllers, four aggregators and four clients", roles)
+		}
+		offered := make(map[string]float64)
+		for _, b := range f.Buckets() {
+			offered[b.GetInstance()] += b.GetOfferedRps()
+		}
+		near(t, "what the regions are offered, as the parent knows", offered["eu"]+offered["us"], 2400, 0.05)
+	})
+}
+
+// Fault 15: a region that is cut off goes on with its last share, so that what
+// both admit is the limit and not twice the limit.
+func TestRegionCutOffGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newRegions(t, regional, 800, 400)
+		f.offer(settling)
+		f.Stop("controller")
+		f.steady("without the parent", 20, 1000, 0.05)
+		f.Controller()
+		f.offer(5 * time.Second)
+		f.steady("after", 5, 1000, 0.02)
+	})
+}
