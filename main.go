@@ -86,6 +86,7 @@ func rootCommand() (root *cobra.Command, running *bool) {
 		roles.HealthcheckCommand(),
 		command.Check(roles.CheckConfig),
 		command.Demo(),
+		command.Simulate(),
 		roles.VersionCommand(),
 	)
 	return root, running

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"grl/limiter"
 	"grl/limiter/limitsfile"
 )
 
@@ -67,6 +68,8 @@ type checkResult struct {
 	Services int               `json:"services"`
 	Buckets  int               `json:"buckets"`
 	Errors   limitsfile.Errors `json:"errors"`
+
+	services []limiter.Service // nil unless OK
 }
 
 // check reads and validates what paths name. The error is about the paths, not
@@ -99,7 +102,9 @@ func check(paths []string, config string, configCheck func(string) error) (check
 	r.add(err)
 	r.Files += len(sources)
 	r.Services, r.Buckets = len(services), limitsfile.CountBuckets(services)
-	r.OK = len(r.Errors) == 0
+	if r.OK = len(r.Errors) == 0; r.OK {
+		r.services = services
+	}
 	return r, nil
 }
 

@@ -1,0 +1,216 @@
+package simulate
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"grl/roles/fleet"
+)
+
+// plotStyle has the colours of the dashboard's charts.
+//
+//go:embed plot.css
+var plotStyle string
+
+// Sizes of a picture, in pixels.
+const (
+	plotWidth   = 800
+	plotLeft    = 72 // of the axis of rates
+	plotRight   = 784
+	plotHeight  = 180 // of the lines of a panel
+	panelHead   = 44  // title, and the name of the axis of rates
+	panelFoot   = 40  // axis of times
+	sectionHead = 28
+	lineHeight  = 16
+	legendFoot  = 52 // where the first section begins
+	// captionWidth is how many characters of a command fit into a line.
+	captionWidth = 112
+)
+
+// WritePlot draws sections as one SVG picture: a panel for each scenario and
+// law, all of a scenario with the same axes.
+func WritePlot(w io.Writer, sections []*Section) error {
+	p := &plot{}
+	p.legend()
+	for _, s := range sections {
+		p.section(s)
+	}
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title">
+<title id="title">Offered and admitted load in grl simulate</title>
+<style>
+%s</style>
+<rect class="page" width="100%%" height="100%%"/>
+%s</svg>
+`, plotWidth, p.at, plotWidth, p.at, plotStyle, p.String())
+	return err
+}
+
+// plot is a picture that grows downwards.
+type plot struct {
+	strings.Builder
+	at int // the first free pixel
+}
+
+// text writes a text of a class at a place.
+func (p *plot) text(class string, x, y float64, text string) {
+	fmt.Fprintf(p, "<text class=%q x=%q y=%q>%s</text>\n", class, pixel(x), pixel(y), html.EscapeString(text))
+}
+
+// line draws a straight line of a class.
+func (p *plot) line(class string, x1, y1, x2, y2 float64) {
+	fmt.Fprintf(p, "<path class=%q d=\"M%s %sL%s %s\"/>\n", class, pixel(x1), pixel(y1), pixel(x2), pixel(y2))
+}
+
+func (p *plot) legend() {
+	x := float64(plotLeft)
+	for _, e := range []struct{ class, text string }{
+		{"offered", "offered"}, {"admitted", "admitted"}, {"limit", "limit"}, {"above", "admitted above the limit"},
+	} {
+		p.line(e.class+" sample", x, 26, x+28, 26)
+		p.text("text", x+36, 30, e.text)
+		x += 128
+	}
+	p.at = legendFoot
+}
+
+// section draws the panels of a scenario below what is there.
+func (p *plot) section(s *Section) {
+	p.text("head", 16, float64(p.at+16), s.Options.Scenario+": "+lineOf(s.Options.Scenario))
+	p.at += sectionHead
+	for _, line := range wrap(s.Command, captionWidth) {
+		p.text("command", 16, float64(p.at+8), line)
+		p.at += lineHeight
+	}
+	p.at += lineHeight / 2
+	curves := make([]curve, len(s.Results))
+	most := 0.0
+	for i, r := range s.Results {
+		curves[i] = newCurve(r.Total)
+		most = max(most, slices.Max(curves[i].offered), slices.Max(curves[i].admitted), curves[i].limit)
+	}
+	for i, r := range s.Results {
+		p.panel(r, &curves[i], 1.05*most)
+	}
+	p.at += lineHeight
+}
+
+// curve is what a panel shows.
+type curve struct {
+	offered, admitted []float64 // means over each
+	each              time.Duration
+	limit             float64
+	length            time.Duration
+}
+
+// newCurve takes means so long that the limit has some requests in each, else
+// the lines of a low limit were nothing but chance; but at least ten of them.
+func newCurve(s fleet.Series) curve {
+	const requests = 50
+	slots := len(s.Offered)
+	n := int(math.Ceil(requests / (s.Limit * s.Slot.Seconds())))
+	n = min(max(n, 1), max(slots/10, 1))
+	return curve{
+		offered: means(s.Offered, n), admitted: means(s.Admitted, n), each: s.Slot * time.Duration(n),
+		limit: s.Limit, length: s.Slot * time.Duration(slots),
+	}
+}
+
+// lineOf returns what a scenario is, in one line.
+func lineOf(scenario string) string {
+	for _, e := range fleet.Scenarios() {
+		if e.Name == scenario {
+			return e.Line
+		}
+	}
+	return ""
+}
+
+// panel draws one run, with rates up to most.
+func (p *plot) panel(r *fleet.Result, c *curve, most float64) {
+	top := float64(p.at + panelHead)
+	x := newAxis(c.length.Seconds(), 8, plotLeft, plotRight)
+	y := newAxis(most, 5, top+plotHeight, top)
+	width := x.pixel(c.each.Seconds()) - x.from
+	p.text("panel", 16, float64(p.at+16), r.Law)
+	p.text("figures end", plotRight, float64(p.at+16), figures(r.Metrics))
+	p.axes(x, y, "requests per second, means of "+number(c.each.Seconds())+" s")
+	limit := y.pixel(c.limit)
+	admitted := path(c.admitted, width, x, y)
+	// The area down to the axis, of which the part above the limit is seen.
+	fmt.Fprintf(p, "<clipPath id=\"above-%d\"><rect x=%q y=%q width=%q height=%q/></clipPath>\n",
+		p.at, pixel(x.from), pixel(top), pixel(x.to-x.from), pixel(limit-top))
+	fmt.Fprintf(p, "<path class=\"above\" clip-path=\"url(#above-%d)\" d=\"%sV%sH%sZ\"/>\n",
+		p.at, admitted, pixel(y.from), pixel(x.from+width/2))
+	fmt.Fprintf(p, "<path class=\"offered\" d=%q/>\n", path(c.offered, width, x, y))
+	fmt.Fprintf(p, "<path class=\"admitted\" d=%q/>\n", admitted)
+	p.line("limit", x.from, limit, x.to, limit)
+	p.at += panelHead + plotHeight + panelFoot
+}
+
+// axes draws the grid of a panel, with numbers and the unit of y.
+func (p *plot) axes(x, y axis, unit string) {
+	p.text("unit", 16, y.to-10, unit)
+	for _, v := range y.ticks {
+		p.line("grid", x.from, y.pixel(v), x.to, y.pixel(v))
+		p.text("tick end", x.from-8, y.pixel(v)+4, rpsTick(v, y.top))
+	}
+	for _, v := range x.ticks {
+		p.line("axis", x.pixel(v), y.from, x.pixel(v), y.from+4)
+		p.text("tick middle", x.pixel(v), y.from+18, fixed(v, 0))
+	}
+	p.line("axis", x.from, y.from, x.to, y.from)
+	p.text("unit end", x.to, y.from+34, "seconds")
+}
+
+// rpsTick prints a rate on an axis up to top.
+func rpsTick(v, top float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case top >= 10:
+		return fixed(v, 0)
+	case top >= 1:
+		return fixed(v, 1)
+	default:
+		return number(v)
+	}
+}
+
+// figures are the metrics beside a panel.
+func figures(m fleet.Metrics) string {
+	var parts []string
+	for i, of := range m.List() {
+		metric := Metrics()[i]
+		text := metric.format(of.Value)
+		switch {
+		case text == noMetric:
+			continue
+		case of.Name == "overshoot_seconds":
+			parts = append(parts, "overshoot "+text+" s of limit")
+		case of.Name == "settle_seconds" && text == never:
+			parts = append(parts, "never settled")
+		case of.Name == "settle_seconds":
+			parts = append(parts, "settled after "+text+" s")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wrap cuts text at spaces into lines of at most width bytes, or one word.
+func wrap(text string, width int) []string {
+	var lines []string
+	for word := range strings.FieldsSeq(text) {
+		if n := len(lines); n > 0 && len(lines[n-1])+1+len(word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
