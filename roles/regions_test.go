@@ -87,3 +87,44 @@ func TestRegionCutOffGoesOn(t *testing.T) {
 		f.steady("after", 5, 1000, 0.02)
 	})
 }
+
+// A region's controller that restarts while its parent is away still knows the
+// limits: its aggregators get them, and its part of the global one holds.
+func TestRegionRestartsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newRegions(t, regional, 800, 400)
+		f.offer(settling)
+		f.Stop("controller")
+		f.offer(5 * time.Second)
+		f.Stop("eu")
+		f.offer(time.Second)
+		f.Region("eu")
+		f.steady("after the restart", 15, 1000, 0.05)
+		f.Stop("aggregator-eu1")
+		f.Aggregator("aggregator-eu1", "eu1", "eu", "eu")
+		f.steady("with an aggregator that knows nothing", 5, 1000, 0.1)
+		f.Controller()
+		f.offer(5 * time.Second)
+		f.steady("with the parent", 5, 1000, 0.02)
+	})
+}
+
+// What aggregators tell of who sends comes through a region to the top.
+func TestDetailsPassThroughRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newRegions(t, regional, 100, 100)
+		f.offer(25 * time.Second)
+		for controller, want := range map[string]float64{"eu": 2000, "controller": 4000} {
+			var offered uint64
+			for _, hour := range f.Traffic(controller, "shop") {
+				for _, b := range hour.GetBuckets() {
+					for _, c := range b.GetCallers() {
+						offered += c.GetOffered()
+					}
+				}
+			}
+			// At least those of the first ten seconds.
+			near(t, "requests by caller that "+controller+" knows of", min(float64(offered), want), want, 0.02)
+		}
+	})
+}

@@ -44,6 +44,16 @@ func (p *Plane) History(bucket string) []*grlv1.Minute {
 	return r.GetMinutes()
 }
 
+// Traffic returns what the API of a controller says of who sends to a service.
+func (p *Plane) Traffic(controller, service string) []*grlv1.TrafficHour {
+	p.t.Helper()
+	r, err := p.view(controller).GetTraffic(p.t.Context(), &grlv1.GetTrafficRequest{Service: service})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r.GetHours()
+}
+
 func (p *Plane) view(controller string) grlv1connect.ViewServiceClient {
 	return grlv1connect.NewViewServiceClient(p.Network.Client(p.t), "http://"+controller)
 }
