@@ -31,13 +31,19 @@ type pair struct {
 // mostTraceSeconds bounds what a typing error in a time may cost: a month.
 const mostTraceSeconds = 31 * 24 * 3600
 
+func traceColumns() []string { return []string{"t_seconds", "caller", "procedure", "status"} }
+
 // ReadTrace reads a CSV file with a line of names and the columns t_seconds,
 // caller, procedure and status: a line for each request.
 func ReadTrace(r io.Reader) (*Trace, error) {
 	in := csv.NewReader(bufio.NewReader(r))
 	in.FieldsPerRecord, in.ReuseRecord = 4, true
-	if head, err := in.Read(); err != nil || head[0] != "t_seconds" || head[1] != "caller" || head[2] != "procedure" {
-		return nil, fmt.Errorf("read trace: line 1 is not t_seconds,caller,procedure,status: %w", errors.Join(err))
+	head, err := in.Read()
+	if err != nil {
+		return nil, fmt.Errorf("read trace: line 1: %w", err)
+	}
+	if !slices.Equal(head, traceColumns()) {
+		return nil, fmt.Errorf("read trace: line 1 is %q, not %q", head, traceColumns())
 	}
 	t := &Trace{}
 	index := make(map[[2]string]int)
