@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -14,7 +13,6 @@ type engine struct {
 	law    lawful
 	now    time.Duration
 	queue  queue
-	turns  []int32 // hosts by the phase of their timers
 	record *recorder
 
 	arrivals, coins, chance *random
@@ -57,17 +55,9 @@ func newEngine(o Options, p Plan) (*engine, error) {
 		return nil, err
 	}
 	e.record = newRecorder(&e.plan, e.layout)
-	e.turns = make([]int32, len(e.hosts))
 	for i := range e.hosts {
-		e.turns[i] = int32(i)
 		e.hosts[i].ended = e.hosts[i].phase - o.Delta
 	}
-	slices.SortFunc(e.turns, func(a, b int32) int {
-		if d := e.hosts[a].phase - e.hosts[b].phase; d != 0 {
-			return int(d)
-		}
-		return int(a - b)
-	})
 	e.law = e.newLaw()
 	e.schedule()
 	return e, nil
@@ -92,7 +82,7 @@ func (e *engine) schedule() {
 // order of time.
 func (e *engine) run(ctx context.Context) error {
 	for turn := time.Duration(0); ; turn += e.o.Delta {
-		for _, i := range e.turns {
+		for i := range e.hosts { // in the order of their phases
 			h := &e.hosts[i]
 			at := turn + h.phase
 			if err := e.until(ctx, min(at, e.plan.Length)); err != nil {
@@ -259,7 +249,7 @@ func (e *engine) result() *Result {
 	}
 	for i := range e.hosts {
 		h := &e.hosts[i]
-		r.Hosts = append(r.Hosts, HostInfo{Zone: int(h.zone), Counts: h.counts, Steady: h.steady})
+		r.Hosts = append(r.Hosts, HostInfo{Service: int(h.service), Zone: int(h.zone), Group: int(h.group), Counts: h.counts, Steady: h.steady})
 	}
 	r.Total = sumUp(r.Buckets)
 	r.Metrics = e.record.metrics(r)

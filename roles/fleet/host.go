@@ -9,17 +9,18 @@ import (
 // host is a workload with what is offered to it. What it knows of limits is
 // kept by the law.
 type host struct {
-	index   int32
-	service int32
-	zone    int32
-	group   int32 // of the plan's loads
-	weight  float64
-	phase   time.Duration // of its timer
-	drawn   time.Duration // what was offered until here is known
-	ended   time.Duration // its last interval
-	cells   []traffic
-	counts  Counts
-	steady  Counts
+	index      int32
+	service    int32
+	zone       int32
+	aggregator int32 // its first choice
+	group      int32 // of the plan's loads
+	weight     float64
+	phase      time.Duration // of its timer
+	drawn      time.Duration // what was offered until here is known
+	ended      time.Duration // its last interval
+	cells      []traffic
+	counts     Counts
+	steady     Counts
 }
 
 // traffic is what is offered to one cell of one host.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ type layout struct {
 	cells   []cell
 	gates   []gate
 	hosts   []host
+	loads   []*profile // by group of hosts
 	byCell  map[limiter.CellID]int32
 	byGate  map[limiter.CellID]int32
 }
@@ -55,18 +57,30 @@ type cell struct {
 func newLayout(o *Options, p *Plan, r *random) (*layout, error) {
 	services := o.services()
 	l := &layout{zones: names("zone", o.Zones, nil), regions: names("region", o.Regions, regionsOf(services))}
+	l.byCell, l.byGate = make(map[limiter.CellID]int32), make(map[limiter.CellID]int32)
+	for _, load := range p.Loads {
+		l.loads = append(l.loads, newProfile(load.Knots))
+	}
 	l.hosts = make([]host, o.Hosts)
 	n := len(services)
-	l.byCell, l.byGate = make(map[limiter.CellID]int32), make(map[limiter.CellID]int32)
+	// Hosts are kept in the order in which their timers turn, for the caches,
+	// so who they are must not depend on their index.
+	phases, who := make([]time.Duration, o.Hosts), make([]int, o.Hosts)
+	for i := range phases {
+		phases[i], who[i] = r.below(o.Delta), i
+	}
+	slices.Sort(phases)
+	rand.New(r).Shuffle(o.Hosts, func(i, j int) { who[i], who[j] = who[j], who[i] })
 	for i := range l.hosts {
 		h := &l.hosts[i]
-		place := i / n // among the hosts of its service
-		h.index, h.service = int32(i), int32(i%n)
+		service, place := who[i]%n, who[i]/n
+		h.index, h.service = int32(i), int32(service)
 		h.zone = int32(place % o.Zones)
-		h.group = groupOf(p.Loads, place, (o.Hosts-i%n+n-1)/n)
+		h.aggregator = h.zone*int32(o.Aggregators) + int32(place/o.Zones%o.Aggregators)
+		h.group = groupOf(p.Loads, place, (o.Hosts-service+n-1)/n)
 		h.weight = 0.5 + r.unit()
-		h.phase = r.below(o.Delta)
-		l.give(o, p, h, services[i%n].Buckets)
+		h.phase = phases[i]
+		l.give(o, p, h, services[service].Buckets)
 	}
 	if len(l.cells) == 0 {
 		return nil, fmt.Errorf("%w: no bucket has a limit", ErrOptions)
@@ -174,9 +188,7 @@ func (l *layout) add(o *Options, p *Plan, b *limiter.Bucket, id limiter.CellID, 
 	g := &l.gates[c.gate]
 	g.cells = append(g.cells, int32(len(l.cells)))
 	c.scale = share * g.limit / o.LimitRPS
-	for _, load := range p.Loads {
-		c.loads = append(c.loads, newProfile(load.Knots))
-	}
+	c.loads = l.loads
 	if len(p.Loads) == 0 {
 		m := b.Match
 		if id.Caller != "" {

@@ -225,7 +225,7 @@ func jain(hosts []HostInfo) float64 {
 func (r *recorder) bytesPerHost(m *Metrics, hosts int) {
 	from, to := int((r.plan.From+time.Second-1)/time.Second), int(r.plan.Length/time.Second)
 	sum, worst := 0.0, 0.0
-	for _, n := range r.sent[from:max(from, to)] {
+	for _, n := range r.sent[min(from, to):to] {
 		sum += n
 		worst = max(worst, n)
 	}

@@ -229,11 +229,11 @@ func (n *node) report(ev *event) {
 		n.forgetRates(k)
 	}
 	for _, r := range ev.report.rows {
-		counts := r.counts
 		if ev.report.rates {
-			_, counts = k.child.Said(r.number)
+			sum.FoldRate(&k.child, r.number, r.rate)
+		} else {
+			sum.Fold(&k.child, r.number, r.rate, r.counts, false)
 		}
-		sum.Fold(&k.child, r.number, r.rate, counts, false)
 		n.mark(int32(k.child.Cell(r.number)))
 	}
 }
@@ -241,8 +241,8 @@ func (n *node) report(ev *event) {
 // forgetRates forgets what a child said on its last stream.
 func (n *node) forgetRates(k *kid) {
 	for number := range uint32(k.child.Names()) {
-		if rate, counts := k.child.Said(number); rate != (law.Rate{}) {
-			n.groups[k.group].Fold(&k.child, number, law.Rate{}, counts, false)
+		if rate, _ := k.child.Said(number); rate != (law.Rate{}) {
+			n.groups[k.group].FoldRate(&k.child, number, law.Rate{})
 			n.mark(int32(k.child.Cell(number)))
 		}
 	}

@@ -40,9 +40,11 @@ type CellInfo struct {
 
 // HostInfo is what came of one host, over all that took its place.
 type HostInfo struct {
-	Zone   int
-	Counts Counts
-	Steady Counts // within the plan's steady spans
+	Service int // index in the configuration
+	Zone    int
+	Group   int // index in the plan's loads
+	Counts  Counts
+	Steady  Counts // within the plan's steady spans
 }
 
 // Counts are numbers of requests; offered = admitted + dropped.

@@ -50,8 +50,8 @@ func scenarios() []scenario {
 		{Entry{Step, "the load rises from its base to 16.7 times that at once, for 20 s"}, step},
 		{Entry{Ramp, "the same in 3 s"}, ramp},
 		{Entry{Pulse, "ten pulses of 0.5 s, one each 3 s, as high as the step"}, pulse},
-		{Entry{Diurnal, "a sine from 0.6 to 1.4 times the limit in 60 s"}, diurnal},
-		{Entry{Low, "0.9 times the limit for two minutes, then twice the limit: run it with a limit of 5"}, low},
+		{Entry{Diurnal, "twice a sine from 0.6 to 1.4 times the limit in 60 s"}, diurnal},
+		{Entry{Low, "0.9 times the limit for 5 minutes, then twice the limit for 15: run it with a limit of 5"}, low},
 		{Entry{Retry, "each drop is retried twice: twice the limit for 15 s, then 0.8 times"}, retry},
 		{Entry{RetryNear, "each drop is retried twice: 1.1 times the limit"}, retryNear},
 		{Entry{Churn, "hosts live for a minute, reports are lost, repeated and up to 0.5 s late, at twice the limit"}, churn},
@@ -122,15 +122,15 @@ func pulse(o *Options) Plan {
 func diurnal(o *Options) Plan {
 	const period = 60 * time.Second
 	var knots []Knot
-	for at := time.Duration(0); at <= period; at += 100 * time.Millisecond {
+	for at := time.Duration(0); at <= 2*period; at += 100 * time.Millisecond {
 		phase := 2 * math.Pi * at.Seconds() / period.Seconds()
 		knots = append(knots, Knot{begin + at, o.LimitRPS * (1 - 0.4*math.Cos(phase))})
 	}
-	return Plan{Length: begin + period, Loads: all(knots...), From: begin}
+	return Plan{Length: begin + 2*period, Loads: all(knots...), From: begin}
 }
 
 func low(o *Options) Plan {
-	rise, end := 130*time.Second, 260*time.Second
+	rise, end := begin+5*time.Minute, begin+20*time.Minute // chance takes its time
 	return Plan{
 		Length: end,
 		Loads:  all(jump(rise, 0.9*o.LimitRPS, 2*o.LimitRPS)...),
@@ -175,18 +175,18 @@ func churn(o *Options) Plan {
 }
 
 func partition(o *Options) Plan {
-	cut, end := 2*begin, 6*begin
+	cut, end := 2*begin, 5*begin
 	return Plan{
 		Length: end,
 		Loads:  all(Knot{0, 2 * o.LimitRPS}),
 		Faults: []Fault{{Kind: ZoneCut, Span: Span{cut, cut + 20*time.Second}}},
-		From:   begin,
+		From:   cut,
 		Steady: []Span{{cut, end}},
 	}
 }
 
 func failover(o *Options) Plan {
-	first, second, fall, end := 2*begin, 4*begin, 4*begin+5*time.Second, 8*begin
+	first, second, fall, end := 2*begin, 3*begin, 3*begin+5*time.Second, 7*begin
 	return Plan{
 		Length: end,
 		Loads:  all(jump(fall, 2*o.LimitRPS, 0.5*o.LimitRPS)...),
@@ -194,19 +194,19 @@ func failover(o *Options) Plan {
 			{Kind: ControllerDown, Span: Span{first, first + 5*time.Second}},
 			{Kind: ControllerDown, Span: Span{second, second + 20*time.Second}},
 		},
-		From: begin, Release: fall,
-		Steady: []Span{{begin, second}},
+		From: first, Release: fall,
+		Steady: []Span{{first, second}},
 	}
 }
 
 func failoverSurge(o *Options) Plan {
-	away, rise, end := 2*begin, 2*begin+4*time.Second, 6*begin
+	away, rise, end := 2*begin, 2*begin+4*time.Second, 5*begin
 	surge := surgeOf * o.BaseRPS
 	return Plan{
 		Length: end,
 		Loads:  all(jump(rise, o.BaseRPS, surge)...),
 		Faults: []Fault{{Kind: ControllerDown, Span: Span{away, away + 20*time.Second}}},
-		From:   begin, Change: rise, Settled: end,
+		From:   away, Change: rise, Settled: end,
 		Steady: []Span{{rise + 5*time.Second, end}},
 	}
 }

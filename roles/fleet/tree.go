@@ -75,7 +75,7 @@ func newTree(e *engine, minimal bool) *tree {
 	t.plant()
 	t.epochs = make([]uint64, 1+len(e.regions))
 	for i := range t.leaves {
-		t.leaves[i].node = t.home(&e.hosts[i])
+		t.leaves[i].node = e.hosts[i].aggregator
 		t.sprout(&e.hosts[i])
 	}
 	return t
@@ -107,12 +107,6 @@ func (t *tree) plant() {
 	}
 	t.nodes = append(t.nodes, newNode(t, post{index: global, name: "global", parent: -1}))
 	t.nodes[global].voices[0].own = true
-}
-
-// home returns the aggregator of a host: one of its zone.
-func (t *tree) home(h *host) int32 {
-	place := int(h.index) / len(t.o.services()) / t.o.Zones
-	return h.zone*int32(t.o.Aggregators) + int32(place%t.o.Aggregators)
 }
 
 // sprout makes a host one that has just started.
@@ -153,7 +147,7 @@ func (t *tree) join(h *host) {
 func (t *tree) renew(h *host) {
 	l := &t.leaves[h.index]
 	t.sure(t.o.Links.Host, event{kind: hostCloses, to: l.node, from: h.index, stream: l.stream})
-	l.node = t.home(h)
+	l.node = h.aggregator
 	t.sprout(h)
 	if !t.nodes[l.node].up {
 		t.lose(h)
