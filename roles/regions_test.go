@@ -82,9 +82,15 @@ func TestRegionCutOffGoesOn(t *testing.T) {
 		f.offer(settling)
 		f.Stop("controller")
 		f.steady("without the parent", 20, 1000, 0.05)
+		if !f.FleetAt("eu").GetAlone() {
+			t.Error("the region does not say that it is alone")
+		}
 		f.Controller()
 		f.offer(5 * time.Second)
 		f.steady("after", 5, 1000, 0.02)
+		if f.FleetAt("eu").GetAlone() {
+			t.Error("the region says that it is alone although its parent is back")
+		}
 	})
 }
 

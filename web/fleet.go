@@ -20,8 +20,12 @@ type Fleet struct {
 	WarmingUp  bool
 	Controller Node   // which answers; its ages and Hosts are not looked at
 	Nodes      []Node // below the controller, in any order
-	// SilentZones are those from which no report comes any more, each once.
+	// SilentZones are those from which no report comes any more, each once; a
+	// region is one of them as "region NAME".
 	SilentZones []string
+	// Alone says that the controller decides its part of global limits itself,
+	// since its parent is silent.
+	Alone bool
 }
 
 // Node is one process of the tree, as it reports about itself.
@@ -182,6 +186,9 @@ func (f *Fleet) controllerRow() nodeRow {
 	}
 	if f.Epoch > 0 {
 		r.StateText = fmt.Sprintf("Leads, epoch %d", f.Epoch)
+	}
+	if f.Alone {
+		r.Remark = "Its parent is silent; global limits hold with the last share of this region."
 	}
 	if f.WarmingUp {
 		r.State, r.StateText = nodeWarming, "Warming up"

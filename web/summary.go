@@ -118,9 +118,11 @@ func (v *summaryView) addNodes(f Fleet) {
 	v.BehindNote = strings.Join(notes, ", ")
 }
 
-// namedZones returns "zone eu-2", "zones a, b and c" or, of many, the first
-// and how many more.
+// namedZones returns "zone eu-2", "zones a, b and c", "zone eu-2 and region us"
+// or, of many, the first and how many more.
 func namedZones(zones []string) string {
+	zones = slices.Clone(zones)
+	slices.SortStableFunc(zones, func(a, b string) int { return isRegion(a) - isRegion(b) })
 	names := make([]string, 0, shownZones+1)
 	for _, z := range zones[:min(len(zones), shownZones)] {
 		names = append(names, printable(z))
@@ -128,14 +130,29 @@ func namedZones(zones []string) string {
 	if more := len(zones) - len(names); more > 0 {
 		names = append(names, formatCount(more)+" more")
 	}
-	switch last := len(names) - 1; {
-	case last < 0:
+	last := len(names) - 1
+	if last < 0 {
 		return ""
-	case last == 0:
-		return "zone " + names[0]
-	default:
-		return "zones " + strings.Join(names[:last], ", ") + " and " + names[last]
 	}
+	word := "zones "
+	switch {
+	case isRegion(zones[0]) == 1:
+		word = ""
+	case last == 0 || isRegion(zones[1]) == 1:
+		word = "zone "
+	}
+	if last == 0 {
+		return word + names[0]
+	}
+	return word + strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// isRegion returns 1 if a silent zone is a region, which says so, else 0.
+func isRegion(zone string) int {
+	if strings.HasPrefix(zone, "region ") {
+		return 1
+	}
+	return 0
 }
 
 func newLoadView(f Fleet) *loadView {

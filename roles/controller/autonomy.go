@@ -23,6 +23,9 @@ func (n *node) watch(now time.Time) {
 	r.alone, r.global.mute = alone, silent > 0 && !alone
 }
 
+// alone reports whether the node decides global cells although it has a parent.
+func (n *node) alone() bool { return n.region != nil && n.region.alone }
+
 // standIn begins to decide global cells where the parent left off.
 func (n *node) standIn() {
 	n.region.strayed = true
@@ -89,4 +92,4 @@ func (n *node) voice(i int) *voice {
 }
 
 // decides reports whether this node is the one that decides a voice's cells now.
-func (n *node) decides(v *voice) bool { return v == n.own || n.region.alone }
+func (n *node) decides(v *voice) bool { return v == n.own || n.alone() }

@@ -109,7 +109,7 @@ func parentGauges(f promauto.Factory, c *Controller) {
 	}, func() float64 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if r := c.node.region; r != nil && r.alone {
+		if c.node.alone() {
 			return 1
 		}
 		return 0

@@ -125,6 +125,7 @@ func (v view) Fleet() web.Fleet {
 		f.Nodes = append(f.Nodes, webNode(m))
 	}
 	f.SilentZones = v.node.silentZones(now)
+	f.Alone = v.node.alone()
 	return f
 }
 
@@ -158,6 +159,7 @@ func (v view) ListBuckets(_ context.Context, r *grlv1.ListBucketsRequest) (*grlv
 			Owner:            row.Owner,
 			Instance:         row.Instance,
 			Caller:           row.Caller,
+			Class:            row.Class,
 			Scope:            wire.FromScope(row.Scope),
 			Behavior:         wire.FromBehavior(row.Behavior),
 			Block:            row.Block,
@@ -180,8 +182,14 @@ func (v view) ListBuckets(_ context.Context, r *grlv1.ListBucketsRequest) (*grlv
 func (v view) GetFleet(context.Context, *grlv1.GetFleetRequest) (*grlv1.GetFleetResponse, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := &grlv1.GetFleetResponse{Epoch: v.node.epoch, Revision: v.node.config.Revision, Nodes: v.node.tree(time.Now()), SilentZones: v.node.silentZones(time.Now())}
-	return out, nil
+	now := time.Now()
+	return &grlv1.GetFleetResponse{
+		Epoch:       v.node.epoch,
+		Revision:    v.node.config.Revision,
+		Nodes:       v.node.tree(now),
+		SilentZones: v.node.silentZones(now),
+		Alone:       v.node.alone(),
+	}, nil
 }
 
 // GetTraffic returns who sends to one service.

@@ -26,7 +26,13 @@ func (p *Plane) BucketsAt(controller string) []*grlv1.BucketView {
 // tree.
 func (p *Plane) Fleet() *grlv1.GetFleetResponse {
 	p.t.Helper()
-	r, err := p.view(global).GetFleet(p.t.Context(), &grlv1.GetFleetRequest{})
+	return p.FleetAt(global)
+}
+
+// FleetAt returns what the API of a controller says of the tree.
+func (p *Plane) FleetAt(controller string) *grlv1.GetFleetResponse {
+	p.t.Helper()
+	r, err := p.view(controller).GetFleet(p.t.Context(), &grlv1.GetFleetRequest{})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -134,8 +134,11 @@ type BucketView struct {
 	DroppedRps       float64                `protobuf:"fixed64,11,opt,name=dropped_rps,json=droppedRps,proto3" json:"dropped_rps,omitempty"`
 	ShadowDroppedRps float64                `protobuf:"fixed64,12,opt,name=shadow_dropped_rps,json=shadowDroppedRps,proto3" json:"shadow_dropped_rps,omitempty"`
 	// Share of the offered load that hosts are told to drop, in [0, 1].
-	DropRatio     float64 `protobuf:"fixed64,13,opt,name=drop_ratio,json=dropRatio,proto3" json:"drop_ratio,omitempty"`
-	Hosts         uint32  `protobuf:"varint,14,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	DropRatio float64 `protobuf:"fixed64,13,opt,name=drop_ratio,json=dropRatio,proto3" json:"drop_ratio,omitempty"`
+	Hosts     uint32  `protobuf:"varint,14,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	// Tier or attempt class of the cell of a bucket that has them; empty
+	// otherwise.
+	Class         string `protobuf:"bytes,15,opt,name=class,proto3" json:"class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +271,13 @@ func (x *BucketView) GetHosts() uint32 {
 	return 0
 }
 
+func (x *BucketView) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
 type GetFleetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -309,8 +319,12 @@ type GetFleetResponse struct {
 	Epoch    uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	Nodes    []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Zones that had an aggregator within the last day and have none now.
-	SilentZones   []string `protobuf:"bytes,4,rep,name=silent_zones,json=silentZones,proto3" json:"silent_zones,omitempty"`
+	// Zones that had an aggregator within the last day and have none now, and as
+	// "region NAME" regions whose controller is gone.
+	SilentZones []string `protobuf:"bytes,4,rep,name=silent_zones,json=silentZones,proto3" json:"silent_zones,omitempty"`
+	// The parent of this controller is silent, and this one decides its part of
+	// global limits alone.
+	Alone         bool `protobuf:"varint,5,opt,name=alone,proto3" json:"alone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +385,13 @@ func (x *GetFleetResponse) GetSilentZones() []string {
 		return x.SilentZones
 	}
 	return nil
+}
+
+func (x *GetFleetResponse) GetAlone() bool {
+	if x != nil {
+		return x.Alone
+	}
+	return false
 }
 
 type GetHistoryRequest struct {
@@ -740,7 +761,7 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\aservice\x18\x01 \x01(\tR\aservice\"_\n" +
 	"\x13ListBucketsResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
-	"\abuckets\x18\x02 \x03(\v2\x12.grl.v1.BucketViewR\abuckets\"\xbc\x03\n" +
+	"\abuckets\x18\x02 \x03(\v2\x12.grl.v1.BucketViewR\abuckets\"\xd2\x03\n" +
 	"\n" +
 	"BucketView\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
@@ -760,13 +781,15 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\x12shadow_dropped_rps\x18\f \x01(\x01R\x10shadowDroppedRps\x12\x1d\n" +
 	"\n" +
 	"drop_ratio\x18\r \x01(\x01R\tdropRatio\x12\x14\n" +
-	"\x05hosts\x18\x0e \x01(\rR\x05hosts\"\x11\n" +
-	"\x0fGetFleetRequest\"\x8b\x01\n" +
+	"\x05hosts\x18\x0e \x01(\rR\x05hosts\x12\x14\n" +
+	"\x05class\x18\x0f \x01(\tR\x05class\"\x11\n" +
+	"\x0fGetFleetRequest\"\xa1\x01\n" +
 	"\x10GetFleetResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\"\n" +
 	"\x05nodes\x18\x03 \x03(\v2\f.grl.v1.NodeR\x05nodes\x12!\n" +
-	"\fsilent_zones\x18\x04 \x03(\tR\vsilentZones\"\x8d\x01\n" +
+	"\fsilent_zones\x18\x04 \x03(\tR\vsilentZones\x12\x14\n" +
+	"\x05alone\x18\x05 \x01(\bR\x05alone\"\x8d\x01\n" +
 	"\x11GetHistoryRequest\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x16\n" +
