@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"grl/limiter"
 )
 
 const deny1000 = "limit: {rps: 1000}; behavior: deny"
@@ -48,8 +50,8 @@ func TestAggregatorRestartChangesNothing(t *testing.T) {
 	})
 }
 
-// A zone that is cut off holds, decays and opens; the others keep to the share
-// they had for 30 s, and then have the whole limit.
+// A zone whose aggregator is lost holds, decays and opens; the others keep to
+// the share they had for 30 s, and then have the whole limit.
 func TestZoneCutOffIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, limits(deny1000), []string{"z1", "z2"}, 1000, 1000)
@@ -64,6 +66,52 @@ func TestZoneCutOffIsKept(t *testing.T) {
 				near(t, fmt.Sprintf("admitted rate of the other zone in second %d", second), z2, 1000, 0.03)
 			}
 		}
+	})
+}
+
+// Without a controller the zones go on alone, each with its share: the limit
+// holds whatever load does meanwhile.
+func TestZonesGoOnAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		from, to float64 // requests per second of each of four hosts
+		want     float64
+	}{
+		{"the same load", 500, 500, 1000},
+		{"twice the load", 500, 1000, 1000},
+		{"a surge of 15 times", 125, 1875, 1000},
+		{"load falls below the limit", 500, 125, 500},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, limits(deny1000), []string{"z1", "z2"}, tt.from, tt.from, tt.from, tt.from)
+				f.offer(2 * settling)
+				f.Stop("controller")
+				f.offer(5 * time.Second)
+				for _, h := range f.hosts {
+					h.load(tt.to)
+				}
+				f.offer(500 * time.Millisecond)
+				f.steady("without controller", 20, tt.want, 0.03)
+				f.Controller()
+				f.steady("after", 10, tt.want, 0.03)
+			})
+		})
+	}
+}
+
+// The guard is the host's own: a surge while a host has no aggregator is
+// trimmed all the same, to twice what the last directive meant it to admit.
+func TestAHostBoundsASurgeAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits(deny1000), []string{"z1"}, 500)
+		f.offer(2 * settling)
+		f.Stop("aggregator-z1")
+		f.Stop("controller")
+		f.offer(time.Second)
+		f.hosts[0].load(7500)
+		f.offer(100 * time.Millisecond)
+		near(t, "admitted in the hold", float64(total(f.offer(5*time.Second)).admitted())/5, 2000, 0.1)
 	})
 }
 
@@ -185,9 +233,7 @@ func TestEachCallerHasTheLimit(t *testing.T) {
 		f := newFleet(t, limits("match: {caller: '*'}; per: caller; limit: {rps: 100}; behavior: deny"), []string{"z1", "z2"})
 		for i, caller := range []string{"a", "a", "b", "b", "c", ""} {
 			f.add([]string{"z1", "z2"}[i%2], "r1", 100)
-			f.hosts[i].mu.Lock()
-			f.hosts[i].caller = caller
-			f.hosts[i].mu.Unlock()
+			f.hosts[i].send(limiter.Request{Caller: caller, Procedure: "shop.Shop/Buy"})
 		}
 		f.offer(settling)
 		counts := f.offer(20 * time.Second)
