@@ -24,11 +24,10 @@ func (n *node) watch(now time.Time) bool {
 	return n.standing
 }
 
-// silent reports whether a decider is one to stand in for now. The time is
-// counted from its last directive, as hosts count theirs.
+// silent reports whether a decider is one to stand in for now.
 func (n *node) silent(now time.Time, d *decider) bool {
-	age := now.Sub(d.heard)
-	return d.taken != law.Stamp{} && age > law.DeciderSilent && age <= n.autonomy
+	age := now.Sub(d.heard) - law.DeciderSilent
+	return d.taken != law.Stamp{} && age > 0 && age <= n.autonomy
 }
 
 // anySilent reports whether there is a decider to stand in for now.

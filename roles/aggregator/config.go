@@ -17,9 +17,9 @@ type Config struct {
 	Region string `mapstructure:"region"`
 	// Controllers of the parent group, as URLs; all of them are told.
 	Controllers []string `mapstructure:"controllers"`
-	// Autonomy is how long after the last directive the aggregator decides
-	// alone, with its last share, when its controllers are silent. 0: it does
-	// not; the hosts hold, then decay.
+	// Autonomy is how long the aggregator decides alone, with its last share,
+	// when its controllers are silent. 0: it does not; the hosts hold, then
+	// decay.
 	Autonomy time.Duration `mapstructure:"autonomy"`
 	// StateDir is a directory in which configuration and directives survive a
 	// restart. Empty: nothing is kept.

@@ -183,13 +183,15 @@ func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 // one before. The host refuses one that is older; so where what is told now
 // comes after what it knows, but its stamp does not, it gets the next step.
 func (d *decider) stampFor(h *host, told law.Stamp) law.Stamp {
-	if d.alone {
-		// It may come from another aggregator that was alone, and went further.
-		// Of another epoch, it waits for its controller.
-		for _, t := range h.last.GetTaken() {
-			if s := wire.Stamp(t); t.GetDecider() == d.name && s.Epoch == d.stamp.Epoch && s.After(told) {
-				told = s
-			}
+	for _, t := range h.last.GetTaken() {
+		s := wire.Stamp(t)
+		if t.GetDecider() != d.name || s.Epoch != d.stamp.Epoch || !s.After(told) {
+			continue // of another epoch, it waits for its controller
+		}
+		// It comes from another aggregator that was alone and took more steps,
+		// or, if this one is alone too, had heard more before.
+		if d.alone || s.Sequence == d.stamp.Sequence {
+			told = s
 		}
 	}
 	if told.After(d.stamp) {

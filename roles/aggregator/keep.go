@@ -63,7 +63,7 @@ func (n *node) restore(now time.Time, s statefile.State) {
 		d.taken, d.stamp = from.Stamp, from.Stamp
 		d.strayed = true // the steps it counted may be ahead of its parent's
 		n.heard.raise(d.name, from.Stamp.Epoch)
-		if age := from.Age(now); age <= n.autonomy {
+		if age := from.Age(now); age <= law.DeciderSilent+n.autonomy {
 			d.heard = now.Add(-age)
 			n.resume(now, d, from.Rows)
 		}

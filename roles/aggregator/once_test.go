@@ -77,6 +77,7 @@ func TestBootIDOfAnotherHost(t *testing.T) {
 // A host counted elsewhere in between.
 func TestReturnToAnAggregator(t *testing.T) {
 	a, b := newRig(t, revision(1, 1)), newRig(t, revision(1, 1))
+	b.stamp = a.stamp // of one controller
 	s := newSpeaker("h", 1)
 	round := func(r *rig, offered uint64) {
 		s.report(said{0, 10, law.Counts{Offered: offered}})
@@ -105,7 +106,9 @@ func TestRequestsAreCountedOnce(t *testing.T) {
 		const cells = 3
 		f := &fleet{t: t}
 		for range 2 {
-			f.rigs = append(f.rigs, newRig(t, revision(1, cells)))
+			r := newRig(t, revision(1, cells))
+			r.stamp = &f.stamp
+			f.rigs = append(f.rigs, r)
 		}
 		for i := range 2 {
 			m := &member{s: newSpeaker(string(rune('a'+i)), uint64(i+1)), at: -1}
@@ -158,6 +161,7 @@ type fleet struct {
 	t       *rapid.T
 	rigs    []*rig
 	members []*member
+	stamp   uint64 // of the controller's last directive
 	heard   uint64 // sent up by aggregators that restarted
 	twice   uint64 // that may have been counted twice
 }
@@ -224,7 +228,7 @@ func (f *fleet) restart(at int) {
 		f.heard += old.heard.counts[cellOf(cell)].Offered
 	}
 	f.rigs[at] = newRig(f.t, revision(1, 3))
-	f.rigs[at].now = old.now
+	f.rigs[at].now, f.rigs[at].stamp = old.now, old.stamp
 	for _, m := range f.members {
 		if m.at == at {
 			f.unconfirmed(m)

@@ -7,6 +7,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/statefile"
 	"grl/proto/uplink"
 	"grl/proto/wire"
 )
@@ -25,12 +26,12 @@ type rig struct {
 	p      *uplink.Parent
 	heard  *listener // the parent
 	now    time.Time
-	stamp  uint64
+	stamp  *uint64                   // of the last directive
 	number map[limiter.CellID]uint32 // of directives on the parent's stream
 }
 
 func newRig(t tester, c *limiter.Configuration) *rig {
-	r := &rig{t: t, n: newNode("z1", "r1", law.Autonomy), p: uplink.NewParent(), heard: newListener(), now: time.Unix(1e9, 0), number: make(map[limiter.CellID]uint32)}
+	r := &rig{t: t, n: newNode("z1", "r1", law.Autonomy), p: uplink.NewParent(), heard: newListener(), stamp: new(uint64), now: time.Unix(1e9, 0), number: make(map[limiter.CellID]uint32)}
 	r.n.parents = append(r.n.parents, r.p)
 	if c != nil {
 		r.n.install(c)
@@ -72,22 +73,31 @@ func cellOf(i int) limiter.CellID { return limiter.CellID{Bucket: fmt.Sprintf("p
 
 // direct has the parent say what it decided.
 func (r *rig) direct(admits map[limiter.CellID]float32) bool {
-	r.stamp++
-	return r.directStamped(law.Stamp{Epoch: 1, Sequence: r.stamp}, admits)
+	*r.stamp++
+	return r.directStamped(law.Stamp{Epoch: 1, Sequence: *r.stamp}, admits)
 }
 
 func (r *rig) directStamped(s law.Stamp, admits map[limiter.CellID]float32) bool {
 	r.t.Helper()
-	m := &grlv1.Directive{Decider: "global", Epoch: s.Epoch, Sequence: s.Sequence, Step: s.Step, ReportSequence: r.heard.sequence, CountedSequence: r.heard.counted}
+	var rows []statefile.Row
 	for id, admit := range admits {
-		number, ok := r.number[id]
+		rows = append(rows, statefile.Row{Cell: id, Verdict: law.Verdict{Admit: float64(admit)}})
+	}
+	return r.say(globalDecider, s, rows...)
+}
+
+// say has the parent say what a decider decided.
+func (r *rig) say(decider string, s law.Stamp, rows ...statefile.Row) bool {
+	r.t.Helper()
+	m := &grlv1.Directive{Decider: decider, Epoch: s.Epoch, Sequence: s.Sequence, Step: s.Step, ReportSequence: r.heard.sequence, CountedSequence: r.heard.counted}
+	for _, row := range rows {
+		number, ok := r.number[row.Cell]
 		if !ok {
 			number = uint32(len(r.number))
-			r.number[id] = number
-			m.Names = append(m.Names, wire.FromCellID(id))
+			r.number[row.Cell] = number
+			m.Names = append(m.Names, wire.FromCellID(row.Cell))
 		}
-		m.Cell = append(m.Cell, number)
-		m.Admit = append(m.Admit, admit)
+		wire.AppendVerdict(m, number, row.Verdict, row.Share)
 	}
 	if err := r.p.Named(m); err != nil {
 		r.t.Fatal(err)
@@ -146,13 +156,18 @@ type speaker struct {
 	names     []limiter.CellID // of directives
 	sequence  uint64
 	admits    map[limiter.CellID]float32 // taken
-	revision  uint64                     // of the configuration it holds
+	verdicts  map[limiter.CellID]law.Verdict
+	taken     map[string]law.Stamp // decider → its last directive
+	refused   int                  // directives that were older
+	revision  uint64               // of the configuration it holds
 }
 
 func newSpeaker(name string, boot uint64) *speaker {
 	return &speaker{
-		hello:  &grlv1.Hello{Role: grlv1.Role_ROLE_CLIENT, Node: name, Zone: "z1", Region: "r1", BootId: boot, Services: []string{"pay"}},
-		admits: make(map[limiter.CellID]float32),
+		hello:    &grlv1.Hello{Role: grlv1.Role_ROLE_CLIENT, Node: name, Zone: "z1", Region: "r1", BootId: boot, Services: []string{"pay"}},
+		admits:   make(map[limiter.CellID]float32),
+		verdicts: make(map[limiter.CellID]law.Verdict),
+		taken:    make(map[string]law.Stamp),
 	}
 }
 
@@ -176,9 +191,14 @@ type said struct {
 	counts law.Counts
 }
 
-func (s *speaker) message(rows ...said) *grlv1.Report {
+func (s *speaker) message(rows ...said) *grlv1.Report { return s.compose(false, rows) }
+
+func (s *speaker) compose(ratesOnly bool, rows []said) *grlv1.Report {
 	s.sequence++
-	m := &grlv1.Report{Sequence: s.sequence}
+	m := &grlv1.Report{Sequence: s.sequence, RatesOnly: ratesOnly}
+	for decider, stamp := range s.taken {
+		m.Taken = append(m.Taken, wire.Taken(decider, stamp))
+	}
 	for _, row := range rows {
 		rate := law.Rate{Offered: law.Micro(row.rps)}
 		wire.AppendRow(m, s.numbers.Number(row.cell, cellOf(row.cell), &m.Names), rate, row.counts)
@@ -192,6 +212,14 @@ func (s *speaker) report(rows ...said) {
 	s.r.t.Helper()
 	if taken, err := s.r.n.report(s.r.now, s.h, s.message(rows...)); err != nil || !taken {
 		s.r.t.Fatalf("report %d: taken %v, error %v", s.sequence, taken, err)
+	}
+}
+
+// event sends a report of rates only and fails if it is not taken.
+func (s *speaker) event(rows ...said) {
+	s.r.t.Helper()
+	if taken, err := s.r.n.report(s.r.now, s.h, s.compose(true, rows)); err != nil || !taken {
+		s.r.t.Fatalf("event %d: taken %v, error %v", s.sequence, taken, err)
 	}
 }
 
@@ -210,8 +238,15 @@ func (s *speaker) hear() []*grlv1.Directive {
 		if err != nil {
 			s.r.t.Fatal(err)
 		}
-		for row, number := range m.GetCell() {
-			s.admits[s.names[number]] = m.GetAdmit()[row]
+		if stamp := wire.Stamp(m); s.taken[m.GetDecider()].After(stamp) {
+			s.refused++
+			continue
+		} else {
+			s.taken[m.GetDecider()] = stamp
+		}
+		for row, v := range wire.Verdicts(m) {
+			id := s.names[m.GetCell()[row]]
+			s.admits[id], s.verdicts[id] = m.GetAdmit()[row], v
 		}
 		s.confirmed.Confirm(m.GetCountedSequence())
 	}
@@ -232,4 +267,9 @@ func (r *rig) counts(cell int) law.Counts {
 		return law.Counts{}
 	}
 	return r.n.sum.Counts(i)
+}
+
+// appendRow adds a row of a cell that is none of pay/b0, pay/b1 … to a report.
+func appendRow(s *speaker, m *grlv1.Report, index int, id limiter.CellID, rate law.Rate, counts law.Counts) {
+	wire.AppendRow(m, s.numbers.Number(index, id, &m.Names), rate, counts)
 }
