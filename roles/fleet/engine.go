@@ -226,12 +226,12 @@ func (e *engine) newLaw() lawful {
 	switch e.o.Law {
 	case Minimal:
 		return newTree(e, true)
+	case GRL:
+		return newTree(e, false)
 	case Published:
 		return newTicks(e, false)
-	case TokenBucket:
-		return newTicks(e, true)
 	default:
-		return newTree(e, false)
+		return newTicks(e, true)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"grl/limiter"
@@ -35,11 +36,13 @@ type Options struct {
 	BaseRPS  float64 // of each bucket, before a surge; 0: half of the limit
 
 	// Configuration is used instead of Services and LimitRPS: the load of each
-	// bucket is that of the scenario, scaled to the bucket's limit. Buckets that
+	// bucket is that of the scenario, scaled to the bucket's limit, and enters
+	// no other bucket. All are enforced, whatever their behavior; those that
 	// block are left out.
 	Configuration []limiter.Service
 	// Demands says how the load of a bucket divides into the cells that share
-	// its limit; nil: evenly over DefaultCallers and the bucket's classes.
+	// its limit; nil: evenly over DefaultCallers and the bucket's classes, but
+	// for those of retries, to which come retries alone.
 	Demands []Demand
 	// Trace is what the scenario "trace" replays; each bucket is offered what it
 	// matches.
@@ -192,6 +195,7 @@ func (o *Options) check() error {
 	bad(o.Links.Host < 0 || o.Links.Aggregator < 0 || o.Links.Jitter < 0, "links: a delay is negative")
 	bad(!(o.Loss >= 0 && o.Loss < 1), "loss: %v is not in [0, 1)", o.Loss)
 	bad(!(o.Duplication >= 0 && o.Duplication < 1), "duplication: %v is not in [0, 1)", o.Duplication)
+	bad(!slices.ContainsFunc(Laws(), func(e Entry) bool { return e.Name == o.Law }), "no law %q", o.Law)
 	for _, d := range o.Demands {
 		bad(!(d.Share > 0) || math.IsInf(d.Share, 1), "demand of %q: share %v is not positive", d.Caller, d.Share)
 	}
@@ -215,7 +219,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Length > 0 {
 		p.Length = o.Length
 	}
-	if err := p.check(); err != nil {
+	if err := p.check(&o); err != nil {
 		return nil, fmt.Errorf("run fleet: %w", err)
 	}
 	e, err := newEngine(o, p)

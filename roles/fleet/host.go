@@ -35,6 +35,7 @@ type traffic struct {
 	offered, dropped int    // since the last turn of the timer
 	total            Counts // since the host's boot
 
+	retryTo int // the host's cell that retries go to: this one, or that of their class
 	// Requests that come back in this interval, and in the next one, by how
 	// often they were sent before, less 1; nil without retries.
 	back, next []int
@@ -75,7 +76,7 @@ func (e *engine) draw(h *host, k int, from, to time.Duration, steady bool) {
 		return
 	}
 	dropped := e.law.drop(h, k, n, from, to)
-	e.comeBack(t, dropped)
+	e.comeBack(&h.cells[t.retryTo], dropped)
 	t.offered += n
 	t.dropped += dropped
 	c := Counts{uint64(n), uint64(dropped)}

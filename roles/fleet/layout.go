@@ -157,13 +157,38 @@ func (l *layout) give(o *Options, p *Plan, h *host, buckets []limiter.Bucket) {
 				l.place(c, h, b.Scope)
 				l.byCell[id] = c
 			}
-			t := traffic{cell: c}
+			t := traffic{cell: c, retryTo: len(h.cells)}
 			if p.Retries > 0 {
 				t.back, t.next = make([]int, p.Retries), make([]int, p.Retries)
 			}
 			h.cells = append(h.cells, t)
 		}
 	}
+	l.pair(h)
+}
+
+// pair finds the cells of retries.
+func (l *layout) pair(h *host) {
+	for k := range h.cells {
+		c := &l.cells[h.cells[k].cell]
+		id := c.id
+		if !c.bucket.ShedRetriesFirst || retries(id.Class) {
+			continue
+		}
+		if id.Class == limiter.First {
+			id.Class = limiter.Retry
+		} else {
+			id.Class += "/" + limiter.Retry
+		}
+		if i, ok := l.byCell[id]; ok {
+			h.cells[k].retryTo = int(l.cells[i].number)
+		}
+	}
+}
+
+// retries reports whether a class is one of retries.
+func retries(class string) bool {
+	return class == limiter.Retry || strings.HasSuffix(class, "/"+limiter.Retry)
 }
 
 // place says who has a cell that was added for a host, and who decides it.
@@ -193,13 +218,27 @@ func (l *layout) add(o *Options, p *Plan, b *limiter.Bucket, id limiter.CellID, 
 		m := b.Match
 		if id.Caller != "" {
 			m.Caller = limiter.Pattern(id.Caller)
-			share = 1 / float64(max(1, len(b.Classes())))
+			share = classShare(b, id.Class)
 		}
 		c.loads = []*profile{newProfile(o.Trace.knots(m))}
 		c.scale = share
 	}
 	l.cells = append(l.cells, c)
 	return int32(len(l.cells) - 1)
+}
+
+// classShare returns the share of a caller's requests that one class has.
+func classShare(b *limiter.Bucket, class string) float64 {
+	first := 0
+	for _, c := range b.Classes() {
+		if !retries(c) {
+			first++
+		}
+	}
+	if first == 0 {
+		return 1
+	}
+	return shareOf(nil, b, "", class) / float64(first)
 }
 
 func (l *layout) gate(b *limiter.Bucket, id limiter.CellID) int32 {
@@ -283,12 +322,15 @@ func demandsOf(o *Options, b *limiter.Bucket) []Demand {
 	for i := range out {
 		out[i].Share /= sums[gateOf(out[i])]
 	}
-	return slices.DeleteFunc(out, func(d Demand) bool { return !(d.Share > 0) })
+	return slices.DeleteFunc(out, func(d Demand) bool { return !(d.Share > 0) && !retries(d.Class) })
 }
 
 // shareOf adds up the demands that go to one cell of a bucket.
 func shareOf(demands []Demand, b *limiter.Bucket, caller, class string) float64 {
 	if demands == nil {
+		if retries(class) {
+			return 0
+		}
 		return 1
 	}
 	var sum float64

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"slices"
 	"time"
 
 	"grl/limiter/law"
@@ -32,9 +31,10 @@ type node struct {
 	moved    marks
 
 	// Down.
-	verdicts []verdict // by cell
-	voices   []voice   // by decider
-	waking   bool
+	verdicts []verdict     // by cell
+	voices   []voice       // by decider
+	waking   bool          // a nodeWakes is on its way
+	wakes    time.Duration // the earliest
 }
 
 // post is the place of a node, which its processes come and go in.
@@ -49,23 +49,6 @@ type post struct {
 // receipt says how many reports of its children a report of a node contains;
 // or which of them a child's report was.
 type receipt struct{ sequence, received uint32 }
-
-// kid is a child of a node.
-type kid struct {
-	host     int32 // -1: a node
-	node     int32
-	group    int32
-	stream   uint32
-	child    law.Child
-	sequence uint32
-	heard    time.Duration
-	begun    bool // it sent sums
-	fresh    bool // but not on this stream
-	named    bool // its cells were named to it
-	closed   bool
-	receipts []receipt
-	told     []time.Duration // by decider
-}
 
 // verdict is what a node knows of one cell.
 type verdict struct {
@@ -93,9 +76,6 @@ func (m *marks) clear() {
 	m.list = m.list[:0]
 }
 
-// hostReceipts is how many reports of a host an aggregator remembers.
-const hostReceipts = 32
-
 func newNode(t *tree, p post) *node {
 	n := &node{tree: t, post: p, first: -1, byKid: make(map[int32]*kid)}
 	cells := len(t.cells)
@@ -117,155 +97,6 @@ func newNode(t *tree, p post) *node {
 	return n
 }
 
-// keyOf returns the key of the sender of a message among the children.
-func keyOf(ev *event) int32 {
-	switch ev.kind {
-	case hostJoins, hostReports, hostCloses:
-		return ev.from
-	default:
-		return -1 - ev.from
-	}
-}
-
-// join takes in a child that opened a stream. A node that comes back counts
-// with its last sums until it sends new ones.
-func (n *node) join(ev *event) {
-	key := keyOf(ev)
-	k := n.byKid[key]
-	if k != nil && k.host >= 0 {
-		n.drop(k)
-		k = nil
-	}
-	if k == nil {
-		k = n.adopt(ev)
-		n.byKid[key] = k
-		n.kids = append(n.kids, k)
-	}
-	k.stream, k.sequence, k.closed, k.fresh, k.named, k.heard = ev.stream, 0, false, true, false, n.now
-	clear(k.receipts)
-	if n.first < 0 {
-		n.first = n.now
-	}
-	for d := range n.voices {
-		if v := &n.voices[d]; v.out != (law.Stamp{}) && v.live() {
-			v.speak(v.cells, k)
-		}
-	}
-}
-
-func (n *node) adopt(ev *event) *kid {
-	k := &kid{host: -1, node: -1, told: make([]time.Duration, len(n.voices))}
-	if ev.kind == hostJoins {
-		k.host = ev.from
-		k.receipts = make([]receipt, hostReceipts)
-		for _, t := range n.hosts[k.host].cells {
-			k.child.Name(int(t.cell), law.Counts{})
-		}
-		return k
-	}
-	k.node = ev.from
-	k.receipts = make([]receipt, len(n.receipts))
-	from := n.nodes[k.node]
-	k.group = from.zone
-	if int(k.node) >= n.aggs {
-		k.group = from.region
-	}
-	for c := range n.cells {
-		k.child.Name(c, law.Counts{})
-	}
-	return k
-}
-
-// drop forgets a child.
-func (n *node) drop(k *kid) {
-	n.groups[k.group].Leave(&k.child)
-	n.markAll(k)
-	delete(n.byKid, k.host)
-	n.kids = slices.DeleteFunc(n.kids, func(other *kid) bool { return other == k })
-}
-
-// leave takes in that the stream of a child closed. The last node of its zone
-// goes on counting for a while.
-func (n *node) leave(ev *event) {
-	k := n.byKid[keyOf(ev)]
-	if k == nil || k.stream != ev.stream {
-		return
-	}
-	if k.host >= 0 {
-		n.drop(k)
-		return
-	}
-	k.closed = true
-	for _, other := range n.kids {
-		if other != k && other.group == k.group && other.begun && !other.closed {
-			n.groups[k.group].Lose(clock(n.now), &k.child, law.Handover)
-			k.begun = false
-			n.markAll(k)
-			return
-		}
-	}
-}
-
-// report takes in a report of a child.
-func (n *node) report(ev *event) {
-	k := n.byKid[keyOf(ev)]
-	if k == nil || k.stream != ev.stream || uint32(ev.number) <= k.sequence {
-		return
-	}
-	k.sequence, k.heard = uint32(ev.number), n.now
-	n.received++
-	k.receipts[int(k.sequence)%len(k.receipts)] = receipt{k.sequence, n.received}
-	if ev.report.warming {
-		return
-	}
-	k.begun = true
-	sum := &n.groups[k.group]
-	if k.child.Out() {
-		sum.Return(&k.child)
-		n.markAll(k)
-	}
-	if k.fresh {
-		k.fresh = false
-		n.forgetRates(k)
-	}
-	for _, r := range ev.report.rows {
-		if ev.report.rates {
-			sum.FoldRate(&k.child, r.number, r.rate)
-		} else {
-			sum.Fold(&k.child, r.number, r.rate, r.counts, false)
-		}
-		n.mark(int32(k.child.Cell(r.number)))
-	}
-}
-
-// forgetRates forgets what a child said on its last stream.
-func (n *node) forgetRates(k *kid) {
-	for number := range uint32(k.child.Names()) {
-		if rate, _ := k.child.Said(number); rate != (law.Rate{}) {
-			n.groups[k.group].FoldRate(&k.child, number, law.Rate{})
-			n.mark(int32(k.child.Cell(number)))
-		}
-	}
-}
-
-// contained returns the last report of a child that is among the first
-// received ones; 0: none that is remembered.
-func (k *kid) contained(received uint32) uint32 {
-	var sequence uint32
-	for _, r := range k.receipts {
-		if r.received != 0 && r.received <= received {
-			sequence = max(sequence, r.sequence)
-		}
-	}
-	return sequence
-}
-
-func (n *node) markAll(k *kid) {
-	for number := range k.child.Names() {
-		n.mark(int32(k.child.Cell(uint32(number))))
-	}
-}
-
 // mark says that the sum of a cell may have moved.
 func (n *node) mark(cell int32) {
 	if n.parent >= 0 {
@@ -278,15 +109,15 @@ func (n *node) mark(cell int32) {
 }
 
 func (n *node) wakeIn(d time.Duration) {
-	if !n.waking {
-		n.waking = true
+	if at := n.now + d; !n.waking || at < n.wakes {
+		n.waking, n.wakes = true, at
 		n.sure(d, event{kind: nodeWakes, to: n.index, stream: n.life})
 	}
 }
 
 // wake looks at what moved.
 func (n *node) wake(ev *event) {
-	if ev.stream != n.life {
+	if ev.stream != n.life || n.now < n.wakes {
 		return
 	}
 	n.waking = false

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,7 +36,9 @@ type Plan struct {
 
 // Load is what a group of hosts is offered.
 type Load struct {
-	Hosts float64 // the group's share of the hosts, in (0, 1]; at least one host
+	// Hosts is the group's share of the hosts, in [0, 1]; at least one host. The
+	// last group has all that are left.
+	Hosts float64
 	// Knots has the rate over time, in requests per second where a bucket has
 	// the limit of Options: between two of them it is linear, and two at the
 	// same time are a jump. Before the first and after the last it is constant.
@@ -72,20 +75,51 @@ const (
 	AllDown                         // all control processes
 )
 
-// check returns what is wrong with a plan.
-func (p *Plan) check() error {
-	if p.Length <= 0 {
-		return fmt.Errorf("%w: plan: length %v is not positive", ErrOptions, p.Length)
+// check returns what is wrong with the plan of a fleet.
+func (p *Plan) check(o *Options) error {
+	var errs []error
+	bad := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
+	bad(p.Length <= 0, "length %v is not positive", p.Length)
+	bad(p.Retries < 0 || p.Retries > mostRetries, "%d retries are not between 0 and %d", p.Retries, mostRetries)
+	bad(p.HostLife < 0 || p.Late < 0, "a duration is negative")
+	bad(!(p.Loss >= 0 && p.Loss < 1), "loss %v is not in [0, 1)", p.Loss)
+	bad(!(p.Duplication >= 0 && p.Duplication < 1), "duplication %v is not in [0, 1)", p.Duplication)
+	bad(len(p.Loads) == 0 && o.Trace == nil, "no load")
 	for _, l := range p.Loads {
-		if len(l.Knots) == 0 {
-			return fmt.Errorf("%w: plan: a load has no knots", ErrOptions)
-		}
+		bad(len(l.Knots) == 0, "a load has no knots")
+		bad(!(l.Hosts >= 0 && l.Hosts <= 1), "a share of the hosts, %v, is not in [0, 1]", l.Hosts)
 		for i, k := range l.Knots {
-			if !(k.RPS >= 0 && k.RPS <= law.MaxRPS) || i > 0 && k.At < l.Knots[i-1].At {
-				return fmt.Errorf("%w: plan: knot %d (%v rps at %v) is out of range or of order", ErrOptions, i, k.RPS, k.At)
-			}
+			bad(!(k.RPS >= 0 && k.RPS <= law.MaxRPS), "knot %d: %v is not between 0 and 1e9", i, k.RPS)
+			bad(i > 0 && k.At < l.Knots[i-1].At, "knot %d: %v is before the last one", i, k.At)
 		}
+	}
+	for _, f := range p.Faults {
+		bad(f.Index < 0 || f.Index >= f.Kind.count(o), "fault: there is no index %d", f.Index)
+		bad(f.Span.From < 0 || f.Span.To < f.Span.From, "fault: from %v to %v is no span", f.Span.From, f.Span.To)
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%w: plan: %w", ErrOptions, errors.Join(errs...))
 	}
 	return nil
+}
+
+// mostRetries bounds how often a request comes back.
+const mostRetries = 10
+
+// count returns how many there are of what a kind of fault breaks.
+func (k FaultKind) count(o *Options) int {
+	switch k {
+	case AggregatorDown:
+		return o.Zones * o.Aggregators
+	case ZoneCut:
+		return o.Zones
+	case RegionDown, RegionCut:
+		return o.Regions
+	default:
+		return 1
+	}
 }

@@ -15,9 +15,9 @@ type ticks struct {
 	*engine
 	tokens bool
 	leaves []ticked // by host
-	zones_ []adder  // by zone
-	top    adder
-	cut    []bool // by zone
+	sums   []adder  // by zone
+	top    adder    // of the controller
+	cut    []bool   // by zone
 	down   bool
 }
 
@@ -38,7 +38,6 @@ type tickedCell struct {
 // adder adds up what arrives, by cell.
 type adder struct {
 	sums []float64
-	tick time.Duration
 }
 
 const (
@@ -85,9 +84,9 @@ func (p *purse) spend(n int) int {
 
 func newTicks(e *engine, tokens bool) *ticks {
 	t := &ticks{engine: e, tokens: tokens, leaves: make([]ticked, len(e.hosts)), cut: make([]bool, len(e.zones))}
-	t.zones_ = make([]adder, len(e.zones))
-	for z := range t.zones_ {
-		t.zones_[z].sums = make([]float64, len(e.cells))
+	t.sums = make([]adder, len(e.zones))
+	for z := range t.sums {
+		t.sums[z].sums = make([]float64, len(e.cells))
 	}
 	t.top.sums = make([]float64, len(e.cells))
 	for i := range t.leaves {
@@ -101,10 +100,10 @@ func (t *ticks) leaf(h *host) ticked {
 }
 
 func (t *ticks) start() {
-	for z := range t.zones_ {
+	for z := range t.sums {
 		t.sure(t.chance.below(time.Second), event{kind: nodeTicks, to: int32(z)})
 	}
-	t.sure(t.chance.below(time.Second), event{kind: nodeTicks, to: int32(len(t.zones_))})
+	t.sure(t.chance.below(time.Second), event{kind: nodeTicks, to: int32(len(t.sums))})
 }
 
 func (t *ticks) renew(h *host) { t.leaves[h.index] = t.leaf(h) }
@@ -170,7 +169,7 @@ func (t *ticks) happen(ev *event) {
 	switch ev.kind {
 	case hostReports:
 		for _, r := range ev.report.rows {
-			t.zones_[ev.to].sums[r.number] += float64(r.counts.Offered)
+			t.sums[ev.to].sums[r.number] += float64(r.counts.Offered)
 		}
 	case nodeReports:
 		if !t.down {
@@ -180,7 +179,7 @@ func (t *ticks) happen(ev *event) {
 		}
 	case nodeTicks:
 		t.sure(time.Second, *ev)
-		if int(ev.to) < len(t.zones_) {
+		if int(ev.to) < len(t.sums) {
 			t.tickZone(ev.to)
 		} else if !t.down {
 			t.tickTop()
@@ -195,10 +194,10 @@ func (t *ticks) happen(ev *event) {
 // tickZone ends a tick of an aggregator.
 func (t *ticks) tickZone(zone int32) {
 	m := &report{rows: make([]reportRow, len(t.cells))}
-	for c, sum := range t.zones_[zone].sums {
+	for c, sum := range t.sums[zone].sums {
 		m.rows[c].counts.Offered = uint64(sum + 0.5)
 	}
-	clear(t.zones_[zone].sums)
+	clear(t.sums[zone].sums)
 	if !t.cut[zone] {
 		t.send(t.o.Links.Aggregator, event{kind: nodeReports, from: zone, report: m})
 	}
@@ -217,7 +216,7 @@ func (t *ticks) tickTop() {
 		}
 	}
 	clear(t.top.sums)
-	for z := range t.zones_ {
+	for z := range t.sums {
 		if !t.cut[z] {
 			t.send(t.o.Links.Aggregator, event{kind: nodeDirected, to: int32(z), orders: m})
 		}

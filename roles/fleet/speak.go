@@ -1,0 +1,109 @@
+package fleet
+
+import (
+	"grl/limiter/law"
+)
+
+// directive returns what is published, for who watches.
+func (v *voice) directive(rows []int32) Directive {
+	n := v.node
+	d := Directive{At: n.now, Node: n.name, Stamp: v.out}
+	for _, k := range n.kids {
+		if !k.closed {
+			d.Present++
+		}
+		if k.begun && !k.child.Out() {
+			d.Zones++
+		}
+	}
+	for _, c := range rows {
+		d.Rows = append(d.Rows, DirectiveRow{int(c), n.verdicts[c].Verdict})
+	}
+	return d
+}
+
+// speak tells children what is known of cells. A host that has none of them
+// hears of it when its turn has come.
+func (v *voice) speak(cells []int32, kids ...*kid) {
+	n := v.node
+	byService := make(map[int32]*orders)
+	empty := &orders{decider: v.decider, stamp: v.out}
+	for _, k := range kids {
+		if k.closed {
+			continue
+		}
+		if k.host < 0 {
+			v.speakTo(k, cells)
+			continue
+		}
+		service := n.hosts[k.host].service
+		m := byService[service]
+		if m == nil {
+			if len(byService) == 0 {
+				v.forHosts(cells, byService)
+			}
+			if m = byService[service]; m == nil {
+				m = empty
+			}
+		}
+		if m == empty && n.now-k.told[v.decider] < law.T-2*law.PublishGap {
+			continue
+		}
+		k.told[v.decider] = n.now
+		contained := v.containedOf(k)
+		n.bytes(k.host, false, n.ordersSize(&n.hosts[k.host], k, contained, m))
+		n.send(n.o.Links.Host, event{
+			kind: hostDirected, to: k.host, from: n.index, stream: k.stream, number: uint64(contained), orders: m,
+		})
+	}
+}
+
+// containedOf returns the report of a child that the decider's sums contain.
+func (v *voice) containedOf(k *kid) uint32 {
+	if v.decides() {
+		return k.sequence
+	}
+	return k.contained(v.contains)
+}
+
+// forHosts makes the directives for the hosts of each service.
+func (v *voice) forHosts(cells []int32, byService map[int32]*orders) {
+	n := v.node
+	for _, i := range cells {
+		c := &n.cells[i]
+		if n.verdicts[i].Admit == 0 {
+			continue
+		}
+		m := byService[c.service]
+		if m == nil {
+			m = &orders{decider: v.decider, stamp: v.out}
+			byService[c.service] = m
+		}
+		m.rows = append(m.rows, orderRow{number: c.number, verdict: n.verdicts[i].Verdict})
+	}
+}
+
+// speakTo tells a node.
+func (v *voice) speakTo(k *kid, cells []int32) {
+	n := v.node
+	to := n.nodes[k.node]
+	m := &orders{decider: v.decider, stamp: v.out}
+	for _, i := range cells {
+		at := &n.verdicts[i]
+		if at.Admit == 0 || !to.has(i) {
+			continue
+		}
+		r := orderRow{number: uint32(i), verdict: at.Verdict}
+		if at.Offered > 0 {
+			said, _ := k.child.Said(uint32(i))
+			r.share = min(1, said.Offered.RPS()/at.Offered)
+		}
+		m.rows = append(m.rows, r)
+	}
+	if to.cut {
+		return
+	}
+	n.send(n.o.Links.Aggregator, event{
+		kind: nodeDirected, to: k.node, from: n.index, stream: k.stream, number: uint64(v.containedOf(k)), orders: m,
+	})
+}
