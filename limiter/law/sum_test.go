@@ -144,6 +144,36 @@ func TestSumReturnsWhatIsNew(t *testing.T) {
 	})
 }
 
+// Rates that are told between two reports replace the last ones, in the sum or
+// out of it, and no count moves.
+func TestSumFoldsRatesAlone(t *testing.T) {
+	var s Sum
+	s.Grow(2)
+	var a, b Child
+	a.Name(1, Counts{})
+	b.Name(1, Counts{})
+	s.Fold(&a, 0, Rate{Offered: 10, Hosts: 1}, Counts{Offered: 5}, false)
+	s.Fold(&b, 0, Rate{Offered: 100, Hosts: 1}, Counts{Offered: 7}, false)
+	s.FoldRate(&a, 0, Rate{Offered: 30, Hosts: 1})
+	s.FoldRate(&a, 0, Rate{Offered: 30, Hosts: 1})
+	if got := s.Rate(1); got != (Rate{Offered: 130, Hosts: 2}) {
+		t.Errorf("sum %+v, want 130 of 2", got)
+	}
+	s.Leave(&a)
+	s.FoldRate(&a, 0, Rate{})
+	s.FoldRate(&b, 0, Rate{Offered: 90, Hosts: 1})
+	if got := s.Rate(1); got != (Rate{Offered: 90, Hosts: 1}) {
+		t.Errorf("sum %+v while one is out, want 90 of 1", got)
+	}
+	s.Return(&a)
+	if got := s.Rate(1); got != (Rate{Offered: 90, Hosts: 1}) {
+		t.Errorf("sum %+v, want 90 of 1: the other said 0 meanwhile", got)
+	}
+	if more := s.Fold(&a, 0, Rate{Offered: 1, Hosts: 1}, Counts{Offered: 9}, false); more != (Counts{Offered: 4}) || s.Counts(1) != (Counts{Offered: 16}) {
+		t.Errorf("counts %+v more, %+v in all, want 4 and 16", more, s.Counts(1))
+	}
+}
+
 func TestSumGoesOnFromWhatWasConfirmed(t *testing.T) {
 	var s Sum
 	s.Grow(1)

@@ -107,6 +107,9 @@ func TestCheckReport(t *testing.T) {
 		{"nothing", nil, 0, true},
 		{"empty columns are zeros", &grlv1.Report{Cell: []uint32{0, 1}}, 2, true},
 		{"full columns", &grlv1.Report{Cell: []uint32{0}, OfferedMicroRps: []uint64{1}, Hosts: []uint32{1}, Offered: []uint64{1}, Dropped: []uint64{1}, ShadowDropped: []uint64{0}, Late: []uint64{0}}, 1, true},
+		{"rates only", &grlv1.Report{RatesOnly: true, Cell: []uint32{0}, OfferedMicroRps: []uint64{1}, Hosts: []uint32{1}}, 1, true},
+		{"rates only, with counts", &grlv1.Report{RatesOnly: true, Cell: []uint32{0}, Offered: []uint64{1}}, 1, false},
+		{"rates only, with late counts", &grlv1.Report{RatesOnly: true, Cell: []uint32{0}, Late: []uint64{1}}, 1, false},
 		{"a rate too few", &grlv1.Report{Cell: []uint32{0, 1}, OfferedMicroRps: []uint64{1}}, 2, false},
 		{"a host too many", &grlv1.Report{Cell: []uint32{0}, Hosts: []uint32{1, 1}}, 1, false},
 		{"counts without cells", &grlv1.Report{Offered: []uint64{1}}, 1, false},
@@ -137,31 +140,6 @@ func numbers(n int) []uint32 {
 		all[i] = uint32(i)
 	}
 	return all
-}
-
-func TestCheckDirective(t *testing.T) {
-	tests := []struct {
-		name string
-		m    *grlv1.Directive
-		ok   bool
-	}{
-		{"nothing", nil, true},
-		{"only admits", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}}, true},
-		{"no admits", &grlv1.Directive{Cell: []uint32{0, 1}}, false},
-		{"an admit too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1}}, false},
-		{"admits without cells", &grlv1.Directive{Admit: []float32{1}}, false},
-		{"a rate too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, OfferedMicroRps: []uint64{1}}, false},
-		{"hosts too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, Hosts: []uint32{1}}, false},
-		{"a share too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, Share: []float32{1}}, false},
-		{"a cell nobody named", &grlv1.Directive{Cell: []uint32{2}, Admit: []float32{1}}, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if err := CheckDirective(tt.m, 2); (err == nil) != tt.ok {
-				t.Errorf("error %v, want ok %v", err, tt.ok)
-			}
-		})
-	}
 }
 
 func TestRowBelievesNoImpossibleRate(t *testing.T) {
@@ -203,51 +181,6 @@ func TestNamesThatAreNoText(t *testing.T) {
 	}
 }
 
-func TestSplitDirective(t *testing.T) {
-	for _, size := range []int{0, 1, MaxCells, MaxCells + 1, 3*MaxCells + 7} {
-		for _, known := range []int{0, 1, 4000} { // named before on the stream
-			t.Run(fmt.Sprintf("%d cells after %d", size, known), func(t *testing.T) {
-				var n Numbers
-				var before []*grlv1.CellName
-				for i := range known {
-					n.Number(i, id(i), &before)
-				}
-				m := &grlv1.Directive{Decider: "global", Epoch: 1, Sequence: 2, Step: 3, ReportSequence: 4}
-				for i := range size {
-					m.Cell = append(m.Cell, n.Number(size-i, id(size-i), &m.Names)) // old and new mixed
-					m.Admit = append(m.Admit, float32(size-i))
-					m.Share = append(m.Share, float32(size-i))
-				}
-				names, err := Named(nil, before)
-				if err != nil {
-					t.Fatal(err)
-				}
-				at := 0
-				for _, part := range SplitDirective(m) {
-					if part.Decider != "global" || part.Epoch != 1 || part.Sequence != 2 || part.Step != 3 || part.ReportSequence != 4 {
-						t.Fatalf("stamp %v", part)
-					}
-					if names, err = Named(names, part.Names); err != nil {
-						t.Fatal(err)
-					}
-					if err := CheckDirective(part, len(names)); err != nil {
-						t.Fatal(err)
-					}
-					for row, number := range part.Cell {
-						if want := size - at; names[number] != id(want) || part.Admit[row] != float32(want) || part.Share[row] != float32(want) {
-							t.Fatalf("cell %d is %v with %v and %v", want, names[number], part.Admit[row], part.Share[row])
-						}
-						at++
-					}
-				}
-				if at != size {
-					t.Errorf("%d cells arrived, want %d", at, size)
-				}
-			})
-		}
-	}
-}
-
 func TestHeardEpoch(t *testing.T) {
 	for _, tt := range []struct{ says, want uint64 }{{0, 0}, {81, 81}, {MaxEpoch, MaxEpoch}, {MaxEpoch + 1, 0}, {math.MaxUint64, 0}} {
 		if got := HeardEpoch(&grlv1.Hello{Heard: Heard(map[string]uint64{"global": tt.says})}, "global"); got != tt.want {
@@ -285,29 +218,6 @@ func FuzzReport(f *testing.F) {
 		}
 		if _, err := proto.Marshal(m); err != nil {
 			t.Fatalf("cannot be passed on: %v", err)
-		}
-	})
-}
-
-func FuzzDirective(f *testing.F) {
-	data, err := proto.Marshal(&grlv1.Directive{Epoch: 1, Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b"}}, Cell: []uint32{0}, Admit: []float32{0.5}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m := &grlv1.Directive{}
-		if proto.Unmarshal(data, m) != nil {
-			return
-		}
-		ids, err := Named(nil, m.GetNames())
-		if err != nil || CheckDirective(m, len(ids)) != nil {
-			return
-		}
-		for i, number := range m.GetCell() {
-			if r := law.Ratio(float64(m.GetAdmit()[i])); !(r >= 0 && r < 1) {
-				t.Fatalf("cell %v drops %v", ids[number], r)
-			}
 		}
 	})
 }

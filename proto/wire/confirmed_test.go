@@ -62,6 +62,12 @@ func TestConfirmedAgainstAModel(t *testing.T) {
 			default:
 				sequence++
 				m, w := &grlv1.Report{Sequence: sequence}, sentReport{sequence, make(map[limiter.CellID]law.Counts)}
+				if m.RatesOnly = rapid.Bool().Draw(t, "rates only"); m.RatesOnly {
+					index := rapid.IntRange(0, 3).Draw(t, "carried")
+					AppendRow(m, numbers.Number(index, id(index), &m.Names), law.Rate{Offered: 1}, law.Counts{})
+					c.Sent(m)
+					continue
+				}
 				for index := range 4 {
 					if rapid.Bool().Draw(t, "carried") {
 						counters[index] += rapid.Uint64Range(1, 5).Draw(t, "more")

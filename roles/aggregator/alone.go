@@ -78,7 +78,7 @@ func (n *node) adopt(d *decider, i int) {
 func (n *node) part(b *limiter.Bucket, share float64) float64 {
 	aggregators := n.aggregators(b.Scope)
 	if share > 0 && (b.Scope != limiter.Zone || aggregators > 1) {
-		return share
+		return min(share, 1)
 	}
 	return 1 / float64(max(1, aggregators))
 }
