@@ -42,6 +42,7 @@ const (
 	jumpSigmas  = 4    // beyond so many deviations of a count a rate has jumped
 	jumpSlack   = 5    // and so many requests
 	jumpShare   = 0.1  // and such a share
+	sumSlack    = 2    // of a sum: so many requests a period instead of jumpSlack
 	eventSigmas = 4    // a rate that left the one last reported by so many deviations
 	eventShare  = 0.1  // and such a share is an event
 	nearLimit   = 0.7  // of what the limit allows: below it a rise is no event

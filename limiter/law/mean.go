@@ -10,6 +10,7 @@ import (
 // value is a cell nobody has reported.
 type Mean struct {
 	rate    float64   // requests per second
+	over    float64   // seconds that it is taken over now
 	stepped time.Time // last Step
 	jumped  time.Time // last jump of the rate
 }
@@ -21,13 +22,14 @@ func (m *Mean) Rate() float64 { return m.rate }
 // limit positive), of reports that come once in that period, and returns the
 // mean rate.
 func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration) float64 {
-	if math.Abs(offered-m.rate) > jumpSigmas*deviation(m.rate, period) {
-		m.rate = offered
+	// Small counts are skewed: deviations alone would see jumps up that are chance.
+	if math.Abs(offered-m.rate) > jumpSigmas*deviation(m.rate, period)+sumSlack/period.Seconds() {
+		m.rate, m.over = offered, 0
 		m.jumped = now
 	} else {
 		// A false jump must be forgotten fast: average over the time since it.
-		over := min(window(limit), max(T.Seconds()/2, now.Sub(m.jumped).Seconds()))
-		m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/over)) * (offered - m.rate)
+		m.over = min(window(limit), max(T.Seconds()/2, now.Sub(m.jumped).Seconds()))
+		m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/m.over)) * (offered - m.rate)
 	}
 	m.stepped = now
 	return m.rate
@@ -65,7 +67,7 @@ func (g *Gate) Hot() bool { return g.hot }
 func (g *Gate) Step(now time.Time, offered, limit float64) float64 {
 	every := g.noise(now)
 	mean := g.mean.Step(now, offered, limit, every)
-	switch noise := math.Sqrt(limit / (2 * (T.Seconds() + window(limit)))); {
+	switch noise := math.Sqrt(limit / (2 * (T.Seconds() + g.mean.over))); {
 	case mean > limit+onSigmas*noise:
 		g.active = true
 	case mean <= limit:
