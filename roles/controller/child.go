@@ -262,7 +262,7 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 		more := c.zone.sum.Fold(&c.sums, number, rate, counts, since > law.HostSilent)
 		if more != (law.Counts{}) { // a report of a jump carries counts sent before
 			c.counted[number] = now
-			n.states[i].flow.add(more)
+			n.flows[i].add(n.ticks, more)
 			if n.region != nil {
 				n.region.played.Add(i, more, n.region.played.Share(now, since))
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"grl/limiter"
 	"grl/limiter/law"
 )
 
@@ -57,19 +58,13 @@ func (n *node) decide(now time.Time) bool {
 // renew decides all cells and publishes what drifted, as at each T. It reports
 // whether there is a directive to send.
 func (n *node) renew(now time.Time) bool {
+	n.ticks++
 	n.age(now)
 	n.watch(now)
 	n.sumUp(now)
 	n.dirty.Look()
-	n.all = n.all[:0]
-	for i := range n.states {
-		if s := &n.states[i]; s.bucket != nil {
-			n.offer(now, i, n.sums[i])
-			s.flow.tick()
-			n.all = append(n.all, i)
-		}
-	}
-	n.decider.Settle(now, func(int) {}) // all are decided
+	n.offerAll(now)
+	n.decider.Settle(now, func(i int) { n.moving = append(n.moving, i) })
 	if n.region != nil {
 		n.region.tick(now, n.received)
 	}
@@ -78,10 +73,33 @@ func (n *node) renew(now time.Time) bool {
 	}
 	for _, v := range n.voices {
 		if n.decides(v) {
-			n.publish(now, v, n.all, law.Drifts)
+			n.publish(now, v, n.moving, law.Drifts)
 		}
 	}
 	return true
+}
+
+// offerAll takes in what all cells are offered, notes in moving which of them
+// moved by that, and forgets the idle ones. It looks at each cell once, while
+// it is at hand.
+func (n *node) offerAll(now time.Time) {
+	n.moving = n.moving[:0]
+	dead := make(map[int]limiter.CellID)
+	for i := range n.states {
+		s := &n.states[i]
+		if s.bucket == nil {
+			continue
+		}
+		n.offer(now, i, n.sums[i])
+		if s.rate.Offered == 0 && n.running(now)-s.active > idleCell {
+			dead[i] = n.cells.ID(i)
+			continue
+		}
+		if v := n.voice(i); n.decides(v) && n.moved(v, i) >= law.Drifts {
+			n.moving = append(n.moving, i)
+		}
+	}
+	n.forget(dead)
 }
 
 // offer takes in what a cell is offered now.
@@ -91,13 +109,16 @@ func (n *node) offer(now time.Time, i int, rate law.Rate) {
 		return // forgotten since it was touched
 	}
 	s.rate = rate
-	if rate.Offered > 0 || s.active.IsZero() {
-		s.active = now
+	if rate.Offered > 0 || s.active == 0 {
+		s.active = n.running(now)
 	}
 	if n.decides(n.voice(i)) {
 		n.decider.Offer(now, i, rate.Offered.RPS())
 	}
 }
+
+// running returns how long the node has been running, above 0.
+func (n *node) running(now time.Time) time.Duration { return max(1, now.Sub(n.began)) }
 
 // settle decides the cells that share limits with those that were offered to,
 // and returns all that were decided.

@@ -3,44 +3,49 @@ package controller
 import "grl/limiter/law"
 
 // flow says what happened lately to what was offered to a cell, for people to
-// look at: the mean over the last few ticks. It keeps to shares, since reports
-// and ticks do not keep step. The zero value is empty.
+// look at: the sums over the last few ticks. Only shares of it mean something,
+// since reports and ticks do not keep step. The zero value is empty.
 type flow struct {
-	total  law.Counts
-	marks  [5]law.Counts // of total
-	next   uint8
-	filled uint8 // marks
+	marks [5]mark // by tick modulo 5
 }
 
-// add takes in what was counted.
-func (f *flow) add(more law.Counts) {
-	f.total.Offered += more.Offered
-	f.total.Dropped += more.Dropped
-	f.total.ShadowDropped += more.ShadowDropped
+// mark is what was counted in one tick.
+type mark struct {
+	tick   uint64
+	counts law.Counts
 }
 
-// tick ends a tick.
-func (f *flow) tick() {
-	if f.total == (law.Counts{}) {
-		return
+// add takes in what was counted, in a tick not before the last one's.
+func (f *flow) add(tick uint64, more law.Counts) {
+	m := &f.marks[tick%uint64(len(f.marks))]
+	if m.tick != tick {
+		*m = mark{tick: tick}
 	}
-	f.marks[f.next] = f.total
-	f.next = (f.next + 1) % uint8(len(f.marks))
-	f.filled = min(f.filled+1, uint8(len(f.marks)))
+	m.counts.Offered += more.Offered
+	m.counts.Dropped += more.Dropped
+	m.counts.ShadowDropped += more.ShadowDropped
 }
 
 // shares returns which shares of what was offered lately were dropped, and
 // virtually dropped; 0 if nothing was offered.
-func (f *flow) shares() (dropped, shadowDropped float64) {
-	if f.filled == 0 {
+func (f *flow) shares(tick uint64) (dropped, shadowDropped float64) {
+	sum := f.sum(tick)
+	if sum.Offered == 0 {
 		return 0, 0
 	}
-	size := uint8(len(f.marks))
-	newest, oldest := f.marks[(f.next+size-1)%size], f.marks[(f.next+size-f.filled)%size]
-	offered := float64(newest.Offered - oldest.Offered)
-	if offered == 0 {
-		return 0, 0
+	offered := float64(sum.Offered)
+	return float64(sum.Dropped) / offered, float64(sum.ShadowDropped) / offered
+}
+
+// sum returns what was counted lately.
+func (f *flow) sum(tick uint64) law.Counts {
+	var sum law.Counts
+	for _, m := range f.marks {
+		if tick-m.tick < uint64(len(f.marks)) {
+			sum.Offered += m.counts.Offered
+			sum.Dropped += m.counts.Dropped
+			sum.ShadowDropped += m.counts.ShadowDropped
+		}
 	}
-	return float64(newest.Dropped-oldest.Dropped) / offered,
-		float64(newest.ShadowDropped-oldest.ShadowDropped) / offered
+	return sum
 }

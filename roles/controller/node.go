@@ -39,6 +39,7 @@ type node struct {
 
 	cells   law.Cells
 	states  []state // by cell
+	flows   []flow  // by cell
 	decider law.Decider
 	dirty   uplink.Dirty // cells whose sum may have moved since the last decision
 	version uint64       // counts publications that moved a cell
@@ -46,7 +47,8 @@ type node struct {
 	zones    map[string]*zone
 	order    []*zone    // all zones, to go through them fast
 	sums     []law.Rate // by cell: room for the sums over all zones
-	all      []int      // room
+	moving   []int      // room
+	ticks    uint64
 	children map[*child]bool
 	received uint64 // counts reports of children
 	boots    map[bootKey]boot
@@ -55,14 +57,14 @@ type node struct {
 	region   *region // nil: there is no parent
 }
 
-// state is one cell of the controller.
+// state is one cell of the controller: as much as fits into a line of the cache,
+// since all are gone through at each T.
 type state struct {
 	bucket    *limiter.Bucket
 	rate      law.Rate      // sum over the zones at the last decision
 	published law.Published // told to the children last
 	version   uint64        // of node.version when it was published; 0: never
-	active    time.Time
-	flow      flow
+	active    time.Duration // since node.began, when it was last offered anything; 0: never
 }
 
 // zone is what one zone offers, or one region with a controller of its own.
@@ -139,6 +141,7 @@ func (n *node) index(b *limiter.Bucket, id limiter.CellID) (int, bool) {
 	i := n.cells.Index(id)
 	for len(n.states) < n.cells.Len() {
 		n.states = append(n.states, state{})
+		n.flows = append(n.flows, flow{})
 	}
 	if n.region != nil {
 		n.region.grow(n.cells.Len())
@@ -197,7 +200,7 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 		}
 		n.cells.Forget(i)
 		n.decider.Forget(i)
-		n.states[i] = state{}
+		n.states[i], n.flows[i] = state{}, flow{}
 	}
 	if n.region != nil {
 		n.region.forget(dead)
@@ -239,7 +242,7 @@ func (n *node) mayPublish(now time.Time) bool {
 }
 
 // age takes zones out of the sums that were silent for too long, and forgets
-// idle cells and old boots.
+// old boots.
 func (n *node) age(now time.Time) {
 	for _, z := range n.zones {
 		kept := z.kept[:0]
@@ -263,11 +266,4 @@ func (n *node) age(now time.Time) {
 			delete(n.boots, id)
 		}
 	}
-	dead := make(map[int]limiter.CellID)
-	for i := range n.states {
-		if s := &n.states[i]; !s.active.IsZero() && now.Sub(s.active) > idleCell {
-			dead[i] = n.cells.ID(i)
-		}
-	}
-	n.forget(dead)
 }

@@ -37,8 +37,8 @@ func TestRatesOnly(t *testing.T) {
 	if got := r.rps(cellOf(0)); got != 4000 {
 		t.Errorf("%v rps after rates were said, want 4000", got)
 	}
-	if i, _ := r.n.cells.Find(cellOf(0)); r.n.states[i].flow.total != n {
-		t.Errorf("counted %+v, want %+v as before", r.n.states[i].flow.total, n)
+	if i, _ := r.n.cells.Find(cellOf(0)); r.n.flows[i].sum(r.n.ticks) != n {
+		t.Errorf("counted %+v, want %+v as before", r.n.flows[i].sum(r.n.ticks), n)
 	}
 	if h.take(r, true); h[cellOf(0)].offered != 1000 || h[cellOf(1)].offered != 0 {
 		t.Errorf("recorded %+v, want what was counted before", h)

@@ -128,20 +128,20 @@ func TestRecorderOfTheHighestCounts(t *testing.T) {
 
 func TestFlow(t *testing.T) {
 	var f flow
-	if d, s := f.shares(); d != 0 || s != 0 {
+	if d, s := f.shares(0); d != 0 || s != 0 {
 		t.Errorf("shares %v and %v of nothing", d, s)
 	}
-	for range 10 {
-		f.add(law.Counts{Offered: 100, Dropped: 30, ShadowDropped: 20})
-		f.tick()
+	for tick := range uint64(10) {
+		f.add(tick, law.Counts{Offered: 50, Dropped: 15, ShadowDropped: 10})
+		f.add(tick, law.Counts{Offered: 50, Dropped: 15, ShadowDropped: 10})
 	}
-	if d, s := f.shares(); d != 0.3 || s != 0.2 {
+	if d, s := f.shares(9); d != 0.3 || s != 0.2 {
 		t.Errorf("shares %v and %v, want 0.3 and 0.2", d, s)
 	}
-	for range 10 { // nothing more
-		f.tick()
+	if got := f.sum(11); got.Offered != 300 {
+		t.Errorf("%d requests in the last five ticks, want those of three", got.Offered)
 	}
-	if d, s := f.shares(); d != 0 || s != 0 {
+	if d, s := f.shares(14); d != 0 || s != 0 {
 		t.Errorf("shares %v and %v of a cell that is quiet", d, s)
 	}
 }

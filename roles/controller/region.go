@@ -110,8 +110,8 @@ func (n *node) pass(now time.Time, id limiter.CellID, at passed) {
 	}
 	n.region.passed[i] = at
 	n.retell(i)
-	if n.states[i].active.IsZero() {
-		n.states[i].active = now
+	if s := &n.states[i]; s.active == 0 {
+		s.active = n.running(now)
 	}
 }
 

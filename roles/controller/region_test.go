@@ -200,7 +200,7 @@ func TestRegionMapsSequences(t *testing.T) {
 		w.round()
 	}
 	i, _ := w.up.n.cells.Find(global)
-	if got := w.up.n.states[i].flow.total.Offered; got != 10 {
+	if got := w.up.n.flows[i].sum(w.up.n.ticks).Offered; got != 10 {
 		t.Errorf("%d requests counted at the parent, want 10", got)
 	}
 	w.a.report()
@@ -240,7 +240,7 @@ func TestRegionGoesOnAlone(t *testing.T) {
 		take()
 		return last != before
 	}
-	if alone() || alone() {
+	if first, second := alone(), alone(); first || second {
 		t.Error("the region decided global cells although the parent was not silent for long")
 	}
 	if !alone() || last.Step == 0 {
@@ -260,7 +260,7 @@ func TestRegionGoesOnAlone(t *testing.T) {
 		}
 	}
 	alone()
-	if alone() || alone() {
+	if first, second := alone(), alone(); first || second {
 		t.Errorf("still decides %v after the cut", w.eu.now.Sub(cut))
 	}
 	if w.eu.n.mayPublish(w.eu.now) && w.a.admits[ofEU] != 0 {

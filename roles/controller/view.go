@@ -90,7 +90,7 @@ func (n *node) live(now time.Time, i int, row *web.Bucket) {
 			live += r.Offered
 		}
 	}
-	dropped, shadowDropped := s.flow.shares()
+	dropped, shadowDropped := n.flows[i].shares(n.ticks)
 	row.OfferedRPS = s.rate.Offered.RPS()
 	row.DroppedRPS, row.ShadowDroppedRPS = dropped*row.OfferedRPS, shadowDropped*row.OfferedRPS
 	row.AdmittedRPS = row.OfferedRPS - row.DroppedRPS
