@@ -23,7 +23,8 @@ func (m *Mean) Rate() float64 { return m.rate }
 // mean rate.
 func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration) float64 {
 	// Small counts are skewed: deviations alone would see jumps up that are chance.
-	if math.Abs(offered-m.rate) > jumpSigmas*deviation(m.rate, period)+sumSlack/period.Seconds() {
+	unlikely := jumpSigmas*deviation(m.rate, period) + sumSlack/period.Seconds()
+	if m.stepped.IsZero() || math.Abs(offered-m.rate) > unlikely {
 		m.rate, m.over = offered, 0
 		m.jumped = now
 	} else {
