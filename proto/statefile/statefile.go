@@ -100,7 +100,7 @@ func (f *File) replace(data []byte) error {
 	if err := os.Rename(next, f.path); err != nil {
 		return err
 	}
-	return sync(dir)
+	return syncDir(dir)
 }
 
 func write(path string, data []byte) error {
@@ -115,8 +115,8 @@ func write(path string, data []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// sync makes a rename in a directory last.
-func sync(dir string) error {
+// syncDir makes a rename in a directory last.
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,20 +224,45 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// journal is a log that is read while it is written.
+type journal struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.String()
+}
+
 // Fault 28: a disk that is full, and one that cannot be written, are logged
 // once each; the last whole file stays, and the next one goes when it can.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log journal
 		f := New(t.TempDir(), "aggregator", "z1")
 		ctx, cancel := context.WithCancel(t.Context())
-		s, calls := state(1), 0
-		changed := true
+		var mu sync.Mutex // guards s and changed
+		s, changed := state(1), true
+		set := func(sequence uint64, c bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			s, changed = state(1), c
+			s.Deciders[0].Stamp.Sequence = sequence
+		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			f.Keep(ctx, slog.New(slog.NewTextHandler(&log, nil)), func(time.Time) (State, bool) {
-				calls++
+				mu.Lock()
+				defer mu.Unlock()
 				return s, changed
 			})
 		}()
@@ -252,7 +278,7 @@ func TestKeep(t *testing.T) {
 		}
 		pass(law.T + 1)
 		kept("at first", 9)
-		changed = false
+		set(9, false)
 		before, err := os.Stat(f.path)
 		if err != nil {
 			t.Fatal(err)
@@ -266,22 +292,22 @@ func TestKeep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.Deciders[0].Stamp.Sequence, changed = 10, true
+		set(10, true)
 		for range 3 {
 			full()
 			pass(law.T)
-			changed = false // the one that failed is tried again
+			set(10, false) // the one that failed is tried again
 		}
 		kept("while the disk was full", 9)
 		if got := strings.Count(log.String(), "no space left"); got != 1 {
-			t.Errorf("logged %d times that the disk is full, want once:\n%s", got, &log)
+			t.Errorf("logged %d times that the disk is full, want once:\n%s", got, log.String())
 		}
 		pass(law.T)
 		kept("when it had space again", 10)
 		if !strings.Contains(log.String(), "keeps state on disk again") {
-			t.Errorf("did not log that it goes again:\n%s", &log)
+			t.Errorf("did not log that it goes again:\n%s", log.String())
 		}
-		s.Deciders[0].Stamp.Sequence, changed = 11, true
+		set(11, true)
 		cancel()
 		<-done
 		kept("at the end", 11)

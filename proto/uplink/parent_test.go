@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,11 +229,14 @@ func TestReopen(t *testing.T) {
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewParent()
+		var mu sync.Mutex // guards got
 		var got []bool
 		failure := errors.New("gone")
 		ended := make(chan error, 1)
 		go func() {
 			ended <- p.Feed(t.Context(), func(*grlv1.JoinRequest) error { return failure }, func(full bool) []*grlv1.JoinRequest {
+				mu.Lock()
+				defer mu.Unlock()
 				if got = append(got, full); len(got) < 4 {
 					return nil
 				}
@@ -242,6 +246,8 @@ func TestFeed(t *testing.T) {
 		see := func(what string, want ...bool) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: %v, want %v", what, got, want)
 			}
@@ -250,7 +256,7 @@ func TestFeed(t *testing.T) {
 		time.Sleep(law.Coalesce - 1)
 		see("woken a moment ago")
 		p.Wake() // of the same surge
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		see("coalesced", false)
 		time.Sleep(law.Coalesce)
 		see("woken meanwhile", false, false)
