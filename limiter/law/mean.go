@@ -6,8 +6,9 @@ import (
 )
 
 // Mean is the offered rate of one cell, averaged over as many events as the
-// noise requires: 3000/limit seconds, at most 20; anew from a jump. The zero
-// value is a cell nobody has reported.
+// noise requires: 3,000 of those that come, or of those that the limit admits if
+// that is more, at most 20 s; anew from a jump. The zero value is a cell nobody
+// has reported.
 type Mean struct {
 	rate    float64   // requests per second
 	over    float64   // seconds that it is taken over now
@@ -29,15 +30,16 @@ func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration)
 		m.jumped = now
 	} else {
 		// A false jump must be forgotten fast: average over the time since it.
-		m.over = min(window(limit), max(T.Seconds()/2, now.Sub(m.jumped).Seconds()))
+		m.over = min(window(max(limit, m.rate)), max(T.Seconds()/2, now.Sub(m.jumped).Seconds()))
 		m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/m.over)) * (offered - m.rate)
 	}
 	m.stepped = now
 	return m.rate
 }
 
-// window returns the seconds that a mean is taken over.
-func window(limit float64) float64 { return min(meanCap.Seconds(), meanEvents/limit) }
+// window returns the seconds that a mean of so many requests per second is
+// taken over.
+func window(rps float64) float64 { return min(meanCap.Seconds(), meanEvents/rps) }
 
 // Gate turns the rate offered to one limit into what it admits. Dropping begins
 // only when the mean is significantly above the limit, and ends when it is not
