@@ -24,6 +24,8 @@ var mayImport = map[string][]string{
 	"roles/command/simulate": {"limiter", "limiter/limitsfile", "roles/fleet"},
 	"roles/rolestest":        {everything},
 
+	"roles/command/simulate/internal/writetable": {"roles/command/simulate"}, // a program of task simulate-table
+
 	"roles/client":       {"limiter", "limiter/law", protoTree},
 	"roles/client/proxy": {"limiter", "limiter/httplimit", protoTree},
 	"roles/aggregator":   {"limiter", "limiter/law", protoTree},

@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 
 	"grl/roles/command"
 	"grl/roles/fleet"
@@ -176,7 +179,7 @@ func TestSimulateDefault(t *testing.T) {
 }
 
 func TestSimulateFormatsSayTheSame(t *testing.T) {
-	args := small("--law", "all", "--limits", "limits")[4:] // the limits are in the files
+	args := []string{"--law", "all", "--limits", "limits", "--hosts", "12", "--seconds", "45"}
 	asJSON, _, err := simulateIn(t, t.TempDir(), append(args, "--json")...)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +228,7 @@ func TestSimulateMarkdown(t *testing.T) {
 
 // TestSimulateLimits shows a limits file with all that divides a limit.
 func TestSimulateLimits(t *testing.T) {
-	stdout, _, err := simulateIn(t, t.TempDir(), "--limits", "limits", "--regions", "2", "--scenario", "retry", "--law", "grl,published")
+	stdout, _, err := simulateIn(t, t.TempDir(), "--limits", "limits", "--hosts", "20", "--regions", "2", "--scenario", "retry", "--law", "grl,published")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,4 +373,57 @@ func TestSimulateEndsWhenInterrupted(t *testing.T) {
 	if err == nil || err.Error() != "interrupted" || stdout != "" || stderr != "" {
 		t.Errorf("simulate = %v, stdout %q, stderr %q, want interrupted and nothing", err, stdout, stderr)
 	}
+}
+
+// TestSimulatePrintsWhatTheDocumentationSays runs the examples of
+// docs/simulate.md. Their figures may move with the law, what is around them
+// may not.
+func TestSimulatePrintsWhatTheDocumentationSays(t *testing.T) {
+	const trace = "roles/command/demo/testdata/rpc_shop_2022.csv.gz"
+	doc, err := os.ReadFile("../../docs/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, err := os.ReadFile("../../" + trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, limits, _ := strings.Cut(string(doc), "$ cat limits/catalog.yaml\n")
+	limits, _, _ = strings.Cut(limits, "$ ")
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"limits/catalog.yaml": limits, trace: string(requests)} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writeTo(t, name, text)
+	}
+	examples := regexp.MustCompile("(?s)\\$ grl simulate ([^\\n]*)\\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
+	if len(examples) != 3 {
+		t.Fatalf("%d examples, want 3", len(examples))
+	}
+	for _, e := range examples {
+		stdout, _, err := runSimulate(t, t.Context(), strings.Fields(e[1])...)
+		if err != nil {
+			t.Errorf("simulate %s = %v", e[1], err)
+		}
+		if diff := cmp.Diff(withoutFigures(e[2]), withoutFigures(stdout)); diff != "" {
+			t.Errorf("simulate %s (-documented +printed):\n%s", e[1], diff)
+		}
+	}
+}
+
+// withoutFigures returns the words of each line of text that are no figures,
+// and whole lines that are commands.
+func withoutFigures(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if !strings.HasPrefix(line, "grl simulate ") {
+			words = slices.DeleteFunc(words, func(w string) bool {
+				return w == "never" || w == "–" || w == "%" || regexp.MustCompile(`^-?[0-9.,]+$`).MatchString(w)
+			})
+		}
+		out = append(out, strings.Join(words, " "))
+	}
+	return out
 }

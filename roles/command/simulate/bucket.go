@@ -37,7 +37,7 @@ func (s *Section) bucketRows(r *fleet.Result) []bucketRow {
 	}
 	rows := make([]bucketRow, len(r.Buckets))
 	for i, b := range r.Buckets {
-		row := bucketRow{Name: b.Name, Instance: b.Instance, LimitRPS: b.LimitRPS}
+		row := bucketRow{Name: b.Name, Instance: b.Instance, Caller: b.Caller, LimitRPS: b.LimitRPS}
 		row.Shadow = configured[b.Name].Behavior == limiter.Allow
 		var whole, steady fleet.Counts
 		for _, k := range cells[i] {
@@ -47,7 +47,7 @@ func (s *Section) bucketRows(r *fleet.Result) []bucketRow {
 			cell.count(r, c.Counts, c.Steady)
 			row.Cells = append(row.Cells, cell)
 		}
-		if len(row.Cells) == 1 { // of a caller that has the limit alone
+		if len(row.Cells) == 1 { // which has the limit alone
 			row.Caller, row.Class, row.Cells = row.Cells[0].Caller, row.Cells[0].Class, nil
 		}
 		row.count(r, whole, steady)
