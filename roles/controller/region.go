@@ -82,8 +82,11 @@ func (n *node) direct(now time.Time, p *uplink.Parent, m *grlv1.Directive) bool 
 	rates, _ := p.Rates(m.GetReportSequence()) // 0: hosts take a mean one's
 	n.version++
 	for row, said := range wire.Verdicts(m) {
-		share := wire.At(m.GetShare(), row)
-		n.pass(now, p.Cell(m.GetCell()[row]), passed{said, float64(share)})
+		share := float64(wire.At(m.GetShare(), row))
+		if !(share >= 0 && share <= 1) {
+			share = 0 // not known
+		}
+		n.pass(now, p.Cell(m.GetCell()[row]), passed{said, share})
 	}
 	if r.strayed {
 		n.restore()
