@@ -112,7 +112,8 @@ func TestCoherentDropsBreakFewJourneys(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(t, limits(tt.coherent+"limit: {rps: 9000}; behavior: deny"), []string{"z1", "z2"},
 					1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000)
-				f.offer(2 * settling)
+				// Between two turns of the hosts' timers: the journeys are no surge.
+				f.offer(2*settling + 17*time.Millisecond)
 				broken := 0
 				for n := range journeys {
 					r := buy("web")
