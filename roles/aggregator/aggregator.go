@@ -161,10 +161,7 @@ func (a *Aggregator) noticeHang(ctx context.Context, now time.Time) {
 	}
 	a.ticked = now
 	a.opts.Log.WarnContext(ctx, "stood still, hosts must join anew", "seconds", stood.Seconds(), "hosts", len(a.node.hosts))
-	for h := range a.node.hosts {
-		a.node.leave(now, h)
-		wake(h.wake)
-	}
+	a.node.empty(now)
 }
 
 // wakeParents tells the streams up that sums moved. The caller holds mu.

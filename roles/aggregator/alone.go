@@ -11,12 +11,11 @@ import (
 // until autonomy is over. It reports whether it stands in for any.
 func (n *node) watch(now time.Time) bool {
 	n.standing = false
+	// A partial sum would let too much in.
+	complete := n.mayReport(now) && now.Sub(n.emptied) >= law.Handover
 	for _, d := range n.deciders {
-		switch silent := n.silent(now, d); {
-		case !silent:
-			d.alone = false
-		case !d.alone && n.mayReport(now): // a partial sum would let too much in
-			d.alone = true
+		before := d.alone
+		if d.alone = complete && n.silent(now, d); d.alone && !before {
 			n.standIn(d)
 		}
 		n.standing = n.standing || d.alone

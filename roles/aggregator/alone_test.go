@@ -241,6 +241,66 @@ func TestPartialSumsDecideNothing(t *testing.T) {
 	}
 }
 
+// Fault 10: a node that stood still has to wait for its hosts again, and then
+// for their sums.
+func TestHungAggregatorDecidesNothing(t *testing.T) {
+	r, s := ready(t, revision(1, 1), 200)
+	r.say(globalDecider, seq(1), row(cellOf(0), 100, 400, 0.5))
+	s.hear()
+	r.fall(s)
+	r.n.decideAlone(r.now, true)
+	s.hear()
+	r.pass(3 * law.T)
+	r.n.empty(r.now)
+	if len(r.n.hosts) != 0 {
+		t.Errorf("%d hosts still there", len(r.n.hosts))
+	}
+	s.join(r)
+	s.report(saidRate(0, 20)) // the first of many
+	if r.n.decideAlone(r.now, true) || len(s.hear()) != 0 {
+		t.Error("decides alone while its hosts come back")
+	}
+	r.pass(law.Handover)
+	s.report(saidRate(0, 200))
+	if r.n.decideAlone(r.now, true); len(s.hear()) != 1 || s.admits[cellOf(0)] != 0.25 {
+		t.Errorf("admits %v when its hosts are back, want 0.25", s.admits[cellOf(0)])
+	}
+}
+
+// What hosts count while no parent listens goes up when one does.
+func TestCountsOfAnOutageAreNotLost(t *testing.T) {
+	r, s := ready(t, revision(1, 1), 200)
+	r.say(globalDecider, seq(1), row(cellOf(0), 100, 400, 0.5))
+	s.hear()
+	r.n.parents = nil
+	confirmed := s.confirmed.Message(true).GetOffered()
+	total := uint64(0)
+	for range 40 {
+		r.pass(law.T)
+		total += 200
+		s.report(said{0, 200, law.Counts{Offered: total}})
+		r.n.tick(r.now)
+		r.n.decideAlone(r.now, true)
+		s.hear()
+	}
+	if got := s.confirmed.Message(true).GetOffered(); len(got) != len(confirmed) {
+		t.Errorf("the host takes %v for confirmed, that no parent heard", got)
+	}
+	r.n.hello(r.p, "a", "", 1) // a new stream
+	r.n.parents = append(r.n.parents, r.p)
+	r.heard = newListener()
+	r.up()
+	if got := r.heard.counts[cellOf(0)].Offered; got != total {
+		t.Errorf("the parent hears of %d requests, want %d", got, total)
+	}
+	r.number = make(map[limiter.CellID]uint32)
+	r.say(globalDecider, seq(2))
+	s.hear()
+	if got := s.confirmed.Message(true).GetOffered(); len(got) != 1 || got[0] != total {
+		t.Errorf("the host takes %v for confirmed, want %d", got, total)
+	}
+}
+
 // regional returns a configuration with a global, a regional and a zonal
 // bucket, each of 100 requests a second, and one whose callers share it.
 func regional() *limiter.Configuration {

@@ -10,6 +10,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/statefile"
 )
 
 const benchCells = 200
@@ -77,6 +78,54 @@ func benchmarkReport(b *testing.B, merge bool) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchCells), "ns/cell")
 	b.ReportMetric(float64(len(reports[1])), "B/report")
+}
+
+// BenchmarkDirectiveDown passes a directive in which one cell of each of 100
+// services moved on to 1,000 hosts of these.
+func BenchmarkDirectiveDown(b *testing.B) {
+	const services, buckets, hosts = 100, 100, 1000
+	c := &limiter.Configuration{Epoch: 1, Revision: 1}
+	for s := range services {
+		service := limiter.Service{Name: fmt.Sprint("s", s)}
+		for i := range buckets {
+			service.Buckets = append(service.Buckets, limiter.Bucket{
+				Service: service.Name, Name: fmt.Sprint("b", i), LimitRPS: 100,
+				Match: limiter.Match{Procedure: limiter.Pattern(fmt.Sprint("p", i))},
+			})
+		}
+		c.Services = append(c.Services, service)
+	}
+	r := newRig(b, c)
+	all := make([]*host, hosts)
+	for i := range all {
+		hello := &grlv1.Hello{Node: fmt.Sprint("h", i), BootId: 1, Services: []string{fmt.Sprint("s", i%services)}}
+		all[i] = r.n.join(r.now, hello, nil)
+		r.n.configurationFor(all[i])
+	}
+	directive := func(sequence uint64, buckets ...int) {
+		var rows []statefile.Row
+		for s := range services {
+			for _, i := range buckets {
+				rows = append(rows, row(limiter.CellID{Bucket: fmt.Sprintf("s%d/b%d", s, i)}, 100, float64(100+sequence), 0.1))
+			}
+		}
+		r.say(globalDecider, seq(sequence), rows...)
+	}
+	for i := range buckets {
+		directive(1, i)
+	}
+	sequence := uint64(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		sequence++
+		directive(sequence, int(sequence%buckets))
+		for _, h := range all {
+			if len(r.n.directives(r.now, h)) != 1 {
+				b.Fatal("no directive")
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*hosts), "ns/host")
 }
 
 // BenchmarkReportUp forms the zone's full report of 10,000 cells, all moved.

@@ -35,8 +35,10 @@ func FuzzReport(f *testing.F) {
 		Cell: []uint32{0, 1}, OfferedMicroRps: []uint64{5e6, 1 << 63}, Hosts: []uint32{1, 1 << 31}, Offered: []uint64{7, 1<<64 - 1},
 	}
 	second := &grlv1.Report{Sequence: 1<<64 - 1, Names: []*grlv1.CellName{{}}, Cell: []uint32{0, 0, 2}, Offered: []uint64{3, 9, 1}}
-	seeds := bytesOf(f, hello, first, second)
+	rates := &grlv1.Report{Sequence: 2, RatesOnly: true, Cell: []uint32{1, 0}, OfferedMicroRps: []uint64{1 << 40, 3}}
+	seeds := bytesOf(f, hello, first, second, rates)
 	f.Add(seeds[0], seeds[1], seeds[2])
+	f.Add(seeds[0], seeds[1], seeds[3])
 	f.Fuzz(func(t *testing.T, helloBytes, firstBytes, secondBytes []byte) {
 		hello, first, second := &grlv1.Hello{}, &grlv1.Report{}, &grlv1.Report{}
 		if proto.Unmarshal(helloBytes, hello) != nil || proto.Unmarshal(firstBytes, first) != nil || proto.Unmarshal(secondBytes, second) != nil {
@@ -50,6 +52,7 @@ func FuzzReport(f *testing.F) {
 		honest := newSpeaker("honest", 1)
 		honest.join(r)
 		honest.report(said{0, 10, law.Counts{Offered: 5}}, said{1, 20, law.Counts{Offered: 6}})
+		r.say(globalDecider, seq(1), row(cellOf(0), 100, 400, 0.5))
 		if hello.GetNode() == "honest" {
 			hello.Node = "evil" // the certificate names it
 		}
@@ -63,6 +66,7 @@ func FuzzReport(f *testing.F) {
 			r.n.silence(r.now)
 			r.jumps()
 			r.n.configurationFor(h)
+			r.n.decideAlone(r.now, true)
 			r.n.directives(r.now, h)
 		}
 		for cell, least := range []float64{10, 20} {
@@ -88,7 +92,7 @@ func FuzzReport(f *testing.F) {
 func FuzzDirective(f *testing.F) {
 	first := &grlv1.Directive{
 		Decider: "global", Epoch: 1, Sequence: 1, ReportSequence: 1,
-		Names: []*grlv1.CellName{{Bucket: "pay/b0"}, {Bucket: "no/such"}}, Cell: []uint32{0, 1, 0}, Admit: []float32{0.5, 0, -1},
+		Names: []*grlv1.CellName{{Bucket: "pay/b0"}, {Bucket: "no/such"}}, Cell: []uint32{0, 1}, Admit: []float32{0.5, 0}, OfferedMicroRps: []uint64{4e8, 0}, Share: []float32{0.5, -1},
 	}
 	second := &grlv1.Directive{Decider: "global", Epoch: 1 << 63, ReportSequence: 1 << 63, Cell: []uint32{0}, Admit: []float32{2}, Hosts: []uint32{1 << 31}}
 	seeds := bytesOf(f, first, second)
@@ -110,6 +114,14 @@ func FuzzDirective(f *testing.F) {
 			r.n.direct(r.now, r.p, m)
 			s.hear()
 			r.up()
+			r.pass(law.T) // with the two of up, for so long that the decider is silent
+			s.report()
+			r.n.decideAlone(r.now, true)
+			s.hear()
+		}
+		if state, ok := r.n.save(r.now); ok {
+			restarted := newRig(t, nil)
+			restarted.n.restore(r.now, state)
 		}
 		r.n.install(revision(2, 1))
 		s.hear()

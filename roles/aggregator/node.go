@@ -45,9 +45,10 @@ type node struct {
 	parents   []*uplink.Parent // streams up that live
 	hosts     map[*host]bool
 	firstHost time.Time
-	received  uint64 // counts reports of hosts
-	arrived   uint64 // of them, until the last tick
-	released  uint64 // of them, those whose counts are all in the sums sent
+	emptied   time.Time // when all hosts had to join anew; zero: never
+	received  uint64    // counts reports of hosts
+	arrived   uint64    // of them, until the last tick
+	released  uint64    // of them, those whose counts are all in the sums sent
 	boots     map[bootKey]boot
 	// remembered is the number of cells in boots.
 	remembered int
@@ -244,6 +245,15 @@ func (n *node) touchNumbers(h *host, numbers []uint32) {
 		if i := h.child.Cell(number); i >= 0 {
 			n.moved.Touch(i)
 		}
+	}
+}
+
+// empty makes all hosts join anew.
+func (n *node) empty(now time.Time) {
+	n.emptied = now
+	for h := range n.hosts {
+		n.leave(now, h)
+		wake(h.wake)
 	}
 }
 
