@@ -29,6 +29,7 @@ type fleet struct {
 	controller  *member
 	aggregators []*member // in the order of the zones
 	sidecars    []*member // in the order of the zones
+	relays      []*relay  // of each zone, to the controller
 	ports       []net.Listener
 }
 
@@ -90,12 +91,14 @@ func (f *fleet) add(zones []zoneSize, args []string) {
 	}
 	for i, z := range zones {
 		zone := "zone-" + strconv.Itoa(i)
+		way := newRelay(f.t, f.controller.control)
+		f.relays = append(f.relays, way)
 		var addresses []string
 		for range z.aggregators {
 			m := f.member("aggregator of " + zone)
 			m.args = []string{
 				"--role", "aggregator", "--aggregator.listen", m.control, "--aggregator.zone", zone,
-				"--aggregator.controllers", "http://" + f.controller.control,
+				"--aggregator.controllers", "http://" + way.port.Addr().String(),
 			}
 			f.aggregators = append(f.aggregators, m)
 			addresses = append(addresses, "http://"+m.control)
