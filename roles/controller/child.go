@@ -40,6 +40,7 @@ type child struct {
 
 	numbers           wire.Numbers
 	told              map[*voice]telling
+	shares            []float32 // by cell: of what it is offered, as it was told
 	config            *limiter.Configuration
 	sizes             uint64 // version of the zones' sizes it was sent
 	bytesIn, bytesOut uint64
@@ -344,6 +345,22 @@ func (c *child) share(cell int, offeredRPS float64) float64 {
 	}
 	own, _ := c.sums.Said(number)
 	return min(1, own.Offered.RPS()/offeredRPS)
+}
+
+// forget empties a cell before its index is given to another one.
+func (c *child) forget(cell int) {
+	c.numbers.Forget(cell)
+	if cell < len(c.shares) {
+		c.shares[cell] = 0
+	}
+}
+
+// toldShare returns which share the child was told of a cell last.
+func (c *child) toldShare(cell int) *float32 {
+	for len(c.shares) <= cell {
+		c.shares = append(c.shares, 0)
+	}
+	return &c.shares[cell]
 }
 
 // configurationFor returns the configuration message a child lacks, nil if it

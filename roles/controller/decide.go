@@ -68,6 +68,11 @@ func (n *node) renew(now time.Time) bool {
 	if n.region != nil {
 		n.region.tick(now, n.received)
 	}
+	if n.ticks%lookEvery == 0 {
+		for _, v := range n.voices {
+			v.looks++
+		}
+	}
 	if !n.mayPublish(now) {
 		return false
 	}

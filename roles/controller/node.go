@@ -191,7 +191,7 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 	for c := range n.children {
 		c.sums.Forget(gone)
 		for i := range dead {
-			c.numbers.Forget(i)
+			c.forget(i)
 		}
 	}
 	for i := range dead {

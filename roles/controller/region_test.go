@@ -389,3 +389,32 @@ func TestRestartedRegionWarmsUp(t *testing.T) {
 		t.Errorf("%v rps when it has, want 2000", got)
 	}
 }
+
+// The share that a child goes on with when it is cut off is told anew although
+// what was decided stays as it was.
+func TestSharesThatMoveAreTold(t *testing.T) {
+	w := newWorld(t)
+	mix := func(eu, us float64) {
+		w.a.report(said{global, eu, law.Counts{}})
+		w.b.report(said{global, us, law.Counts{}})
+		w.pass(law.T)
+		w.round()
+	}
+	mix(3200, 800)
+	if w.a.shares[global] != 0.8 {
+		t.Fatalf("the share of eu is %v, want 0.8", w.a.shares[global])
+	}
+	version := w.up.n.own.version
+	for range lookEvery + 2 { // the parent's look, and then the region's
+		mix(800, 3200)
+	}
+	if w.up.n.own.version != version {
+		t.Error("a cell was decided anew although its sum is the same")
+	}
+	if w.a.shares[global] != 0.2 || w.b.shares[global] != 0.8 {
+		t.Errorf("shares %v and %v after the load moved, want 0.2 and 0.8", w.a.shares[global], w.b.shares[global])
+	}
+	if i, _ := w.eu.n.cells.Find(global); float32(w.eu.n.region.passed[i].share) != 0.2 {
+		t.Errorf("the region's own share is %v, want 0.2", w.eu.n.region.passed[i].share)
+	}
+}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"time"
 
 	"grl/limiter"
@@ -18,7 +19,18 @@ type voice struct {
 	rates   uint64    // of node.received: reports whose rates its sums contain
 	counts  uint64    // the same: reports whose counts need not be kept below
 	mute    bool      // nobody decides now: children are told nothing
+	// looks counts the times at which children are told shares that moved
+	// although what was decided did not.
+	looks uint64
 }
+
+const (
+	// lookEvery is how many T are between two looks at the shares.
+	lookEvery = 5
+	// shareBand is how far a child's share moves before it is told anew. It
+	// matters only once the child is cut off.
+	shareBand = 0.02
+)
 
 // say makes a directive with that stamp, whose sums contain the rates and counts
 // of so many reports.
@@ -40,6 +52,7 @@ func (v *voice) over(s law.Stamp) law.Stamp {
 type telling struct {
 	stamp   law.Stamp
 	version uint64 // of the cells
+	looks   uint64 // at the shares
 }
 
 // directives returns what a child has not been told yet.
@@ -47,7 +60,8 @@ func (n *node) directives(c *child) []*grlv1.Directive {
 	var out []*grlv1.Directive
 	for _, v := range n.voices {
 		told := c.told[v]
-		if v.mute || v.stamp == (law.Stamp{}) || v.stamp == told.stamp && v.version == told.version {
+		now := telling{v.stamp, v.version, v.looks}
+		if v.mute || v.stamp == (law.Stamp{}) || now == told {
 			continue
 		}
 		m := &grlv1.Directive{
@@ -58,23 +72,33 @@ func (n *node) directives(c *child) []*grlv1.Directive {
 			ReportSequence:  c.rates.Contained(v.rates),
 			CountedSequence: c.counts.Contained(v.counts),
 		}
-		if v.version != told.version {
-			n.fill(m, v, c, told.version)
+		if v.version != told.version || v.looks != told.looks {
+			n.fill(m, v, c, told)
 		}
-		c.told[v] = telling{v.stamp, v.version}
+		c.told[v] = now
+		if v.stamp == told.stamp && len(m.Cell) == 0 {
+			continue // it renews nothing that was not renewed
+		}
 		out = append(out, wire.SplitDirective(m)...)
 	}
 	return out
 }
 
-// fill adds the cells of a directive that were published since a version.
-func (n *node) fill(m *grlv1.Directive, v *voice, c *child, since uint64) {
+// fill adds the cells of a directive that were published since the child was
+// told, and those of which its share moved.
+func (n *node) fill(m *grlv1.Directive, v *voice, c *child, told telling) {
 	n.cells.Each(func(i int, id limiter.CellID) {
 		s := &n.states[i]
-		if s.version <= since || n.voice(i) != v || !c.hears(s.bucket, id) {
+		fresh := s.version > told.version
+		if !fresh && (s.version == 0 || v.looks == told.looks) || n.voice(i) != v || !c.hears(s.bucket, id) {
 			return
 		}
 		verdict, share := n.verdict(v, c, i)
+		was := c.toldShare(i)
+		if !fresh && math.Abs(share-float64(*was)) <= shareBand {
+			return
+		}
+		*was = float32(share)
 		wire.AppendVerdict(m, c.numbers.Number(i, id, &m.Names), verdict, share)
 	})
 }
