@@ -211,8 +211,12 @@ func (p *Plan) cut(a, b time.Duration) time.Duration {
 	return b
 }
 
-// steady reports whether t is in a steady span.
+// steady reports whether t is in a steady span or, if there are none, whether
+// the fleet has started.
 func (p *Plan) steady(t time.Duration) bool {
+	if len(p.Steady) == 0 {
+		return t >= p.From
+	}
 	for _, s := range p.Steady {
 		if t >= s.From && t < s.To {
 			return true

@@ -175,10 +175,7 @@ func def[T comparable](to *T, value T) {
 
 // check returns what is wrong with options that have their defaults.
 func (o *Options) check() error {
-	services := o.Services
-	if o.Configuration != nil {
-		services = len(o.Configuration)
-	}
+	services := len(o.services())
 	var errs []error
 	bad := func(is bool, format string, args ...any) {
 		if is {

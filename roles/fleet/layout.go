@@ -91,7 +91,7 @@ func newLayout(o *Options, p *Plan, r *random) (*layout, error) {
 
 // services returns what the fleet serves.
 func (o *Options) services() []limiter.Service {
-	if o.Configuration != nil {
+	if len(o.Configuration) > 0 {
 		return o.Configuration
 	}
 	services := make([]limiter.Service, o.Services)

@@ -91,10 +91,10 @@ func (r *recorder) metrics(out *Result) Metrics {
 	if quiet > 0 {
 		m.FalseDropsPercent = 100 * falsely / quiet
 	}
-	if r.plan.Change > 0 {
+	if r.plan.Change > 0 && r.plan.Change < r.plan.Length {
 		m.SettleSeconds = j.settle(&out.Total)
 	}
-	if r.plan.Release > 0 {
+	if r.plan.Release > 0 && r.plan.Release < r.plan.Length {
 		m.ReleaseSeconds = j.release(&out.Total)
 	}
 	j.steady(&m, out)
@@ -140,7 +140,6 @@ func (j *judge) settle(s *Series) float64 {
 		want := max(1e-3, min(s.Limit, s.Mean[i])) // a Poisson count's variance, too
 		window := max(1, int(math.Ceil(1/(0.01*0.01*want)/j.slot.Seconds())))
 		if i+window > to {
-			settled = i
 			continue
 		}
 		got, due := 0.0, 0.0
@@ -189,6 +188,7 @@ func (j *judge) steady(m *Metrics, out *Result) {
 			seconds = append(seconds, 100*sum/float64(per)/s.Limit)
 		}
 	}
+	m.JainHosts = jain(out.Hosts)
 	if len(seconds) < 2 {
 		return
 	}
@@ -204,7 +204,6 @@ func (j *judge) steady(m *Metrics, out *Result) {
 	m.MeanErrorPercent = mean - 100
 	m.SteadySDPercent = math.Sqrt(squares / float64(len(seconds)-1))
 	m.PeakToPeakPercent = most - least
-	m.JainHosts = jain(out.Hosts)
 }
 
 // jain returns Jain's index of the shares that hosts admitted.

@@ -30,7 +30,7 @@ type Plan struct {
 	From    time.Duration // before it nothing counts: the fleet is starting
 	Change  time.Duration // the change from which settling counts; 0: none
 	Settled time.Duration // until here it must stay settled
-	Steady  []Span        // of overload in which nothing changes
+	Steady  []Span        // of overload that should be held
 	Release time.Duration // the fall below the limit from which release counts; 0: none
 }
 

@@ -52,10 +52,9 @@ func (p *profile) between(a, b time.Duration) float64 {
 
 // cut returns the first jump between a and b, b if there is none.
 func (p *profile) cut(a, b time.Duration) time.Duration {
-	for _, at := range p.jumps {
-		if at > a && at < b {
-			return at
-		}
+	i := sort.Search(len(p.jumps), func(i int) bool { return p.jumps[i] > a })
+	if i < len(p.jumps) && p.jumps[i] < b {
+		return p.jumps[i]
 	}
 	return b
 }

@@ -35,7 +35,7 @@ type CellInfo struct {
 	ID     limiter.CellID
 	Bucket int // index in Result.Buckets
 	Counts Counts
-	Steady Counts // within the plan's steady spans
+	Steady Counts // within the plan's steady spans; from Plan.From if it has none
 }
 
 // HostInfo is what came of one host, over all that took its place.
@@ -44,7 +44,7 @@ type HostInfo struct {
 	Zone    int
 	Group   int // index in the plan's loads
 	Counts  Counts
-	Steady  Counts // within the plan's steady spans
+	Steady  Counts // as of a cell
 }
 
 // Counts are numbers of requests; offered = admitted + dropped.
@@ -100,7 +100,8 @@ type Metrics struct {
 	// WorstBytesPerHostSecond is the same in the worst second of the fleet.
 	WorstBytesPerHostSecond float64 `json:"worst_bytes_per_host_second"`
 	// JainHosts is Jain's index, in (0, 1], of admitted / offered of the hosts
-	// in steady overload: 1 is the same share for all.
+	// in steady overload, or from the start of a plan without: 1 is the same
+	// share for all.
 	JainHosts float64 `json:"jain_hosts"`
 }
 

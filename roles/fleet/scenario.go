@@ -212,7 +212,7 @@ func failoverSurge(o *Options) Plan {
 }
 
 func shift(o *Options) Plan {
-	at, end := 3*begin, 6*begin
+	at, end := 2*begin, 2*begin+15*time.Second
 	most, least := 0.8*1.5*o.LimitRPS, 0.2*1.5*o.LimitRPS
 	return Plan{
 		Length: end,
@@ -221,7 +221,7 @@ func shift(o *Options) Plan {
 			{Hosts: 0.5, Knots: jump(at, least, most)},
 		},
 		From: begin, Change: at, Settled: end,
-		Steady: []Span{{begin + 5*time.Second, end}},
+		Steady: []Span{{at - 2*time.Second, end}},
 	}
 }
 

@@ -216,6 +216,9 @@ func (t *ticks) tickTop() {
 		}
 	}
 	clear(t.top.sums)
+	if t.now < openAfter {
+		return // not all have begun to report
+	}
 	for z := range t.sums {
 		if !t.cut[z] {
 			t.send(t.o.Links.Aggregator, event{kind: nodeDirected, to: int32(z), orders: m})
