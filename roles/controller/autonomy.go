@@ -17,10 +17,11 @@ func (n *node) watch(now time.Time) {
 	}
 	silent := now.Sub(r.heard) - law.DeciderSilent
 	alone := silent > 0 && silent <= r.autonomy && n.mayPublish(now)
-	if alone && !r.alone {
+	begins := alone && !r.alone
+	r.alone, r.global.mute = alone, silent > 0 && !alone
+	if begins {
 		n.standIn()
 	}
-	r.alone, r.global.mute = alone, silent > 0 && !alone
 }
 
 // alone reports whether the node decides global cells although it has a parent.
@@ -29,16 +30,17 @@ func (n *node) alone() bool { return n.region != nil && n.region.alone }
 // standIn begins to decide global cells where the parent left off.
 func (n *node) standIn() {
 	n.region.strayed = true
-	for i := range n.states {
-		if n.states[i].bucket == nil || n.voice(i) != n.region.global {
-			continue
+	n.cells.Each(func(i int, id limiter.CellID) {
+		if n.voice(i) != n.region.global {
+			return
 		}
-		n.takePart(i)
+		n.decider.Forget(i) // what was decided the last time is long past
+		n.use(i, n.states[i].bucket, id)
 		if admit := n.region.passed[i].said.Admit; admit > 0 {
 			n.decider.Resume(i, admit)
 		}
 		n.dirty.Touch(i)
-	}
+	})
 }
 
 // takePart takes as this region's part of a global limit its last share, or as
