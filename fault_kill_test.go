@@ -68,7 +68,7 @@ func TestFaultOfEachRole(t *testing.T) {
 		{"hang of a zone's only aggregator", -1, func() time.Time {
 			hung := time.Now()
 			again := hang(single)
-			if noticed := f.controller.last("aggregator left"); noticed.Before(hung) {
+			if noticed := f.controller.last("child left"); noticed.Before(hung) {
 				t.Error("the controller did not notice a hung aggregator")
 			} else {
 				measured(t, "hung aggregator noticed", noticed.Sub(hung), 3500*time.Millisecond)
