@@ -45,8 +45,8 @@ type Client struct {
 	opts   Options
 	name   string
 	bootID uint64
-	due    chan struct{} // a report is; capacity 1
-	sudden chan struct{} // rates must be told at once; capacity 1
+	due    chan struct{}   // a report is; capacity 1
+	sudden chan struct{}   // rates must be told at once; capacity 1
 	file   *statefile.File // nil: nothing is kept on disk
 
 	mu    sync.Mutex // guards all below

@@ -59,6 +59,10 @@ var (
 		"Requests that no bucket limited, by reason.", []string{"service", "reason"}, nil)
 	retriesDesc = prometheus.NewDesc("grl_client_retries_total",
 		"Requests that were no first attempts, whatever was decided of them.", []string{"service"}, nil)
+	reportsDesc = prometheus.NewDesc("grl_client_reports_total",
+		"Reports sent: one each period, and sudden ones of rates that could not wait.", []string{"kind"}, nil)
+	directivesDesc = prometheus.NewDesc("grl_client_directives_total",
+		"Directives taken.", nil, nil)
 	ageDesc = prometheus.NewDesc("grl_client_directive_age_seconds",
 		"Time since the last directive of a decider.", []string{"decider"}, nil)
 	answeredDesc = prometheus.NewDesc("grl_client_aggregator_answers",
@@ -73,6 +77,8 @@ func (m collector) Describe(out chan<- *prometheus.Desc) {
 	out <- requestsDesc
 	out <- unlimitedDesc
 	out <- retriesDesc
+	out <- reportsDesc
+	out <- directivesDesc
 	out <- ageDesc
 	out <- revisionDesc
 	out <- answeredDesc
@@ -98,6 +104,9 @@ func (m collector) Collect(out chan<- prometheus.Metric) {
 	for service, n := range s.limiter.Retries() {
 		out <- prometheus.MustNewConstMetric(retriesDesc, prometheus.CounterValue, float64(n), service)
 	}
+	out <- prometheus.MustNewConstMetric(reportsDesc, prometheus.CounterValue, float64(s.traffic.periodic), "period")
+	out <- prometheus.MustNewConstMetric(reportsDesc, prometheus.CounterValue, float64(s.traffic.sudden), "sudden")
+	out <- prometheus.MustNewConstMetric(directivesDesc, prometheus.CounterValue, float64(s.traffic.directives))
 	for name, d := range s.deciders {
 		out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(d.heard).Seconds(), name)
 	}

@@ -29,6 +29,7 @@ type state struct {
 	elapsed  time.Duration // of the last interval measured; 0: none yet
 	deciders map[string]*decider
 	totals   totals
+	traffic  traffic
 	budget   law.Budget // of event reports
 
 	// Of what was kept on disk last.
@@ -43,6 +44,9 @@ type state struct {
 	sequence  uint64
 	confirmed wire.Confirmed
 }
+
+// traffic counts the messages since the start.
+type traffic struct{ periodic, sudden, directives uint64 }
 
 // refusal is a configuration that the client could not take.
 type refusal struct {
@@ -234,6 +238,7 @@ func (s *state) direct(now time.Time, m *grlv1.Directive) error {
 		return nil
 	}
 	d.taken, d.heard, d.contained = stamp, now, m.GetReportSequence()
+	s.traffic.directives++
 	if m.GetDecider() == globalDecider {
 		s.limiter.SetSalt(stamp.Salt())
 	}
@@ -360,6 +365,11 @@ func (s *state) reports() []*grlv1.Report {
 func (s *state) seal(m *grlv1.Report) *grlv1.Report {
 	s.sequence++
 	m.Sequence = s.sequence
+	if m.GetRatesOnly() {
+		s.traffic.sudden++
+	} else {
+		s.traffic.periodic++
+	}
 	m.ConfigEpoch, m.ConfigRevision = s.config.Epoch, s.config.Revision
 	m.RefusedRevision, m.RefusedReason = s.refused.revision, s.refused.reason
 	for name, d := range s.deciders {
