@@ -154,8 +154,9 @@ func TestLawsDiffer(t *testing.T) {
 
 func TestRetriesComeBackSoOften(t *testing.T) {
 	for _, retries := range []int{0, 1, 3} {
-		r := ran(t, Options{Law: Published, Plan: &Plan{
-			Length: 30 * time.Second, Loads: all(Knot{0, 100 * 44_000}), Retries: retries, Steady: []Span{{10 * time.Second, 30 * time.Second}},
+		const load = 200_000 // a hundred times the limit
+		r := ran(t, Options{Law: Published, LimitRPS: load / 100, Plan: &Plan{
+			Length: 30 * time.Second, Loads: all(Knot{0, load}), Retries: retries, Steady: []Span{{10 * time.Second, 30 * time.Second}},
 		}})
 		var steady Counts
 		for _, h := range r.Hosts {
@@ -167,7 +168,7 @@ func TestRetriesComeBackSoOften(t *testing.T) {
 		for i := range retries + 1 {
 			want += math.Pow(p, float64(i))
 		}
-		if got := float64(steady.Offered) / (20 * 100 * 44_000); math.Abs(got-want) > 0.005*want {
+		if got := float64(steady.Offered) / (20 * load); math.Abs(got-want) > 0.005*want {
 			t.Errorf("%d retries: amplified %.4f times, want %.4f", retries, got, want)
 		}
 	}

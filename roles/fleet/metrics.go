@@ -215,8 +215,11 @@ func jain(hosts []HostInfo) float64 {
 			n, sum, squares = n+1, sum+x, squares+x*x
 		}
 	}
-	if squares == 0 {
+	switch {
+	case n == 0:
 		return math.NaN()
+	case squares == 0:
+		return 1 // nothing for everyone
 	}
 	return sum * sum / (n * squares)
 }

@@ -134,7 +134,7 @@ func low(o *Options) Plan {
 	return Plan{
 		Length: end,
 		Loads:  all(jump(rise, 0.9*o.LimitRPS, 2*o.LimitRPS)...),
-		From:   begin, Change: rise, Settled: end,
+		From:   begin,
 		Steady: []Span{{rise + begin, end}},
 	}
 }
@@ -147,7 +147,7 @@ func retry(o *Options) Plan {
 		Loads:   all(append(jump(rise, o.BaseRPS, 2*l), jump(fall, 2*l, 0.8*l)...)...),
 		Retries: 2,
 		From:    begin, Change: rise, Settled: fall, Release: fall,
-		Steady: []Span{{rise + 5*time.Second, fall}},
+		Steady: []Span{{rise + 7*time.Second, fall}},
 	}
 }
 
