@@ -45,7 +45,7 @@ func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 		return err
 	}
 	defer c.streams.Done()
-	log := c.opts.Log.With("child", roleWord(hello.GetRole()), "node", hello.GetNode(), "zone", hello.GetZone(), "region", hello.GetRegion())
+	log := c.opts.Log.With("child", roleWord(hello.GetRole()), "node", hello.GetNode(), "zone", hello.GetZone(), "child_region", hello.GetRegion())
 	log.InfoContext(ctx, "child joined")
 	err = c.serve(ctx, child, s)
 	c.leave(child)
