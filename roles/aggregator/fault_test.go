@@ -12,6 +12,7 @@ import (
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/uplink"
+	"grl/proto/wire"
 )
 
 func newAggregator(t *testing.T) *Aggregator {
@@ -71,5 +72,33 @@ func TestControllerHearsOfEpochThatOnlyHostsRemember(t *testing.T) {
 	}
 	if err := directive(5); err != nil { // stale, not wrong: the controller has been told
 		t.Errorf("directive of epoch 5: %v", err)
+	}
+}
+
+// Sizes of zones come alone when an aggregator joins or leaves: the
+// configuration stays the same one, and hosts hear nothing.
+func TestSizesOfZonesComeAlone(t *testing.T) {
+	a := newAggregator(t)
+	whole := wire.FromConfiguration(revision(3, 1))
+	whole.Zones = []*grlv1.ZoneSize{{Zone: "local", Region: "local", Aggregators: 1}}
+	if err := a.install(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	held := a.node.config
+	for _, aggregators := range []uint32{2, 3} {
+		change := &grlv1.Configuration{Epoch: 1, Revision: 3, Base: 3, Zones: []*grlv1.ZoneSize{{Zone: "local", Region: "local", Aggregators: aggregators}}}
+		if err := a.install(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.node.aggregators(limiter.Zone); got != int(aggregators) || a.node.config != held {
+			t.Errorf("%d aggregators in the zone, want %d; another configuration: %v", got, aggregators, a.node.config != held)
+		}
+	}
+	next := wire.Change(held, revision(4, 2)) // says nothing of zones
+	if err := a.install(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.node.aggregators(limiter.Zone); got != 3 || a.node.config.Revision != 4 {
+		t.Errorf("%d aggregators in the zone of r%d, want 3 of r4", got, a.node.config.Revision)
 	}
 }
