@@ -92,12 +92,56 @@ func TestZonesGoOnAlone(t *testing.T) {
 					h.load(tt.to)
 				}
 				f.offer(500 * time.Millisecond)
-				f.steady("without controller", 20, tt.want, 0.03)
+				f.steady("without controller", 20, tt.want, 0.05)
 				f.Controller()
 				f.steady("after", 10, tt.want, 0.03)
 			})
 		})
 	}
+}
+
+// Restarts in an outage forget neither limits nor ratios: an aggregator goes on
+// alone for what is left of its time, a host holds, decays and opens.
+func TestRestartsInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits(deny1000), nil)
+		f.Keeps = true
+		for _, zone := range []string{"z1", "z2"} {
+			f.Aggregator("aggregator-"+zone, zone, "r1")
+			f.add(zone, "r1", 1000)
+		}
+		f.offer(2 * settling)
+		f.Stop("controller")
+		f.offer(5 * time.Second)
+		f.Stop("aggregator-z1")
+		f.offer(time.Second)
+		f.Aggregator("aggregator-z1", "z1", "r1")
+		f.offer(2 * time.Second)
+		f.steady("after an aggregator restarted in an outage", 10, 1000, 0.05)
+
+		f.Stop("aggregator-z1")
+		f.offer(2 * time.Second)
+		share := func() float64 {
+			f.Stop("host-0")
+			l := f.Host("host-0", "z1", "r1", "shop", "aggregator-z1")
+			dropped := 0
+			for range 1000 {
+				if l.Service("shop").DecideRequest(buy("web")).Dropped {
+					dropped++
+				}
+			}
+			return float64(dropped) / 1000
+		}
+		near(t, "share that a host drops after a restart", share(), 0.5, 0.05)
+		time.Sleep(13 * time.Second)
+		if got := share(); got < 0.1 || got > 0.4 {
+			t.Errorf("a host that restarts while it decays drops %v, want part of a half", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := share(); got > 0 {
+			t.Errorf("a host that restarts after hold and decay drops %v, want nothing", got)
+		}
+	})
 }
 
 // The guard is the host's own: a surge while a host has no aggregator is

@@ -108,10 +108,10 @@ func (c *Client) Run(ctx context.Context) error {
 }
 
 // kept returns what to keep on disk, false if nothing changed.
-func (c *Client) kept(time.Time) (statefile.State, bool) {
+func (c *Client) kept(now time.Time) (statefile.State, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state.kept()
+	return c.state.kept(now)
 }
 
 // tick turns the timer: estimates from counts, ratios from directives and age,

@@ -10,9 +10,13 @@ import (
 	"grl/proto/statefile"
 )
 
-// kept returns what to keep on disk; false if it is what it was at the last
-// call. Cells that drop nothing are left out: forgetting them changes nothing.
-func (s *state) kept() (statefile.State, bool) {
+// keptFor is how long what is on disk may be behind while something is dropped:
+// a restart takes its directives for a little older.
+const keptFor = 5 * law.T
+
+// kept returns what to keep on disk, false if that may wait. Cells that drop
+// nothing are left out: forgetting them changes nothing.
+func (s *state) kept(now time.Time) (statefile.State, bool) {
 	out := statefile.State{}
 	if s.config.Revision != 0 {
 		out.Configuration = s.config
@@ -28,10 +32,11 @@ func (s *state) kept() (statefile.State, bool) {
 			out.Deciders = append(out.Deciders, statefile.Decider{Name: name, Stamp: d.taken, Heard: d.heard, Rows: rows[d]})
 		}
 	}
-	// While something is dropped the age of its directive moves.
 	drops := len(out.Deciders) > 0
-	changed := drops || s.keptDrops || s.keptConfig != out.Configuration
-	s.keptDrops, s.keptConfig = drops, out.Configuration
+	changed := s.keptConfig != out.Configuration || drops != s.keptDrops || drops && now.Sub(s.keptAt) >= keptFor
+	if changed {
+		s.keptConfig, s.keptDrops, s.keptAt = out.Configuration, drops, now
+	}
 	return out, changed
 }
 

@@ -14,7 +14,7 @@ import (
 func (r *rig) restart(t *testing.T, after time.Duration) *rig {
 	t.Helper()
 	file := statefile.New(t.TempDir(), "client", "z1 pay")
-	kept, changed := r.s.kept()
+	kept, changed := r.s.kept(r.now)
 	if !changed {
 		t.Fatal("nothing to keep")
 	}
@@ -90,29 +90,33 @@ func TestAPausedLeaderIsRefusedAfterARestart(t *testing.T) {
 // A disk is written to only when a restart would otherwise forget something.
 func TestKeepsWhatChanged(t *testing.T) {
 	r := newRig(t)
-	if _, changed := r.s.kept(); changed {
+	if _, changed := r.s.kept(r.now); changed {
 		t.Error("keeps nothing, again")
 	}
 	r.install(configuration(1, 1))
-	if _, changed := r.s.kept(); !changed {
+	if _, changed := r.s.kept(r.now); !changed {
 		t.Error("a configuration was not kept")
 	}
 	r.offer(10, law.T)
 	r.direct(map[limiter.CellID]float32{bucketCell(0): 2})
-	if _, changed := r.s.kept(); changed {
+	if _, changed := r.s.kept(r.now); changed {
 		t.Error("keeps that nothing is dropped")
 	}
 	r.direct(map[limiter.CellID]float32{bucketCell(0): 0.5})
-	for range 2 {
-		if kept, changed := r.s.kept(); !changed || len(kept.Deciders) != 1 {
-			t.Error("does not keep what is dropped, and how old it is")
-		}
+	if kept, changed := r.s.kept(r.now); !changed || len(kept.Deciders) != 1 {
+		t.Error("does not keep what is dropped")
+	}
+	if _, changed := r.s.kept(r.now.Add(law.T)); changed {
+		t.Error("keeps each second how old it is")
+	}
+	if _, changed := r.s.kept(r.now.Add(keptFor)); !changed {
+		t.Error("does not keep how old it is")
 	}
 	r.direct(map[limiter.CellID]float32{bucketCell(0): 2})
-	if kept, changed := r.s.kept(); !changed || len(kept.Deciders) != 0 {
+	if kept, changed := r.s.kept(r.now); !changed || len(kept.Deciders) != 0 {
 		t.Error("does not keep that nothing is dropped any more")
 	}
-	if _, changed := r.s.kept(); changed {
+	if _, changed := r.s.kept(r.now); changed {
 		t.Error("keeps the same twice")
 	}
 }

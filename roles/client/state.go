@@ -35,6 +35,7 @@ type state struct {
 	// Of what was kept on disk last.
 	keptConfig *limiter.Configuration
 	keptDrops  bool // something was dropped
+	keptAt     time.Time
 
 	// Of the stream.
 	answered  bool      // by the aggregator

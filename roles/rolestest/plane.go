@@ -31,6 +31,9 @@ type Plane struct {
 	running    map[string]*process // by name
 	// Log receives what the roles say; nil discards it.
 	Log *slog.Logger
+	// Keeps says that aggregators and hosts keep their state on disk, each in a
+	// directory of its own.
+	Keeps bool
 }
 
 // process is a role that runs.
@@ -120,7 +123,7 @@ func (p *Plane) Aggregator(name, zone, region string, controllers ...string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	config := aggregator.Default()
-	config.Zone, config.Region = zone, region
+	config.Zone, config.Region, config.StateDir = zone, region, p.state(name)
 	config.Controllers = nil
 	for _, c := range controllers {
 		config.Controllers = append(config.Controllers, "http://"+c)
@@ -144,7 +147,7 @@ func (p *Plane) Host(name, zone, region, service string, aggregators ...string) 
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	config := client.Default()
-	config.Service, config.Zone, config.Region = service, zone, region
+	config.Service, config.Zone, config.Region, config.StateDir = service, zone, region, p.state(name)
 	config.Aggregators = nil
 	for _, a := range aggregators {
 		config.Aggregators = append(config.Aggregators, "http://"+a)
@@ -164,6 +167,14 @@ func (p *Plane) Host(name, zone, region, service string, aggregators ...string) 
 	}
 	p.start(name, cancel, func() error { return c.Run(ctx) })
 	return l
+}
+
+// state returns the directory in which a node keeps its state, "" if it does not.
+func (p *Plane) state(name string) string {
+	if !p.Keeps {
+		return ""
+	}
+	return filepath.Join(p.dir, "state", name)
 }
 
 func (p *Plane) start(name string, cancel context.CancelFunc, run func() error) {
