@@ -1,8 +1,6 @@
 package fleet
 
-import (
-	"grl/limiter/law"
-)
+import "grl/limiter/law"
 
 // take takes in a directive of the parent, and passes it on.
 func (n *node) take(ev *event) {

@@ -25,9 +25,9 @@ type engine struct {
 type lawful interface {
 	// start puts in the first events.
 	start()
-	// drop returns how many of n requests a host drops that come to its cell k
-	// in that time.
-	drop(h *host, k, n int, from, to time.Duration) int
+	// drop returns how many of n requests a host drops that came to its cell k
+	// until now, since it was last asked.
+	drop(h *host, k, n int, now time.Duration) int
 	// timer is called for each interval of a host's timer, after what was
 	// offered in it is drawn.
 	timer(h *host)

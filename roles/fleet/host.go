@@ -75,7 +75,7 @@ func (e *engine) draw(h *host, k int, from, to time.Duration, steady bool) {
 	if n == 0 {
 		return
 	}
-	dropped := e.law.drop(h, k, n, from, to)
+	dropped := e.law.drop(h, k, n, to)
 	e.comeBack(&h.cells[t.retryTo], dropped)
 	t.offered += n
 	t.dropped += dropped

@@ -87,7 +87,7 @@ func (t *tree) lose(h *host) {
 // its stream again.
 const redial = 50 * time.Millisecond
 
-func (t *tree) drop(h *host, k, n int, _, _ time.Duration) int {
+func (t *tree) drop(h *host, k, n int, _ time.Duration) int {
 	at := &h.cells[k]
 	if at.ratio == 0 {
 		return 0

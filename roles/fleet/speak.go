@@ -1,8 +1,6 @@
 package fleet
 
-import (
-	"grl/limiter/law"
-)
+import "grl/limiter/law"
 
 // directive returns what is published, for who watches.
 func (v *voice) directive(rows []int32) Directive {
@@ -26,8 +24,8 @@ func (v *voice) directive(rows []int32) Directive {
 // hears of it when its turn has come.
 func (v *voice) speak(cells []int32, kids ...*kid) {
 	n := v.node
-	byService := make(map[int32]*orders)
 	empty := &orders{decider: v.decider, stamp: v.out}
+	byService := v.forHosts(cells)
 	for _, k := range kids {
 		if k.closed {
 			continue
@@ -36,18 +34,12 @@ func (v *voice) speak(cells []int32, kids ...*kid) {
 			v.speakTo(k, cells)
 			continue
 		}
-		service := n.hosts[k.host].service
-		m := byService[service]
+		m := byService[n.hosts[k.host].service]
 		if m == nil {
-			if len(byService) == 0 {
-				v.forHosts(cells, byService)
+			if n.now-k.told[v.decider] < law.T-2*law.PublishGap {
+				continue
 			}
-			if m = byService[service]; m == nil {
-				m = empty
-			}
-		}
-		if m == empty && n.now-k.told[v.decider] < law.T-2*law.PublishGap {
-			continue
+			m = empty
 		}
 		k.told[v.decider] = n.now
 		contained := v.containedOf(k)
@@ -66,9 +58,14 @@ func (v *voice) containedOf(k *kid) uint32 {
 	return k.contained(v.contains)
 }
 
-// forHosts makes the directives for the hosts of each service.
-func (v *voice) forHosts(cells []int32, byService map[int32]*orders) {
+// forHosts returns the directives for the hosts of each service that has some
+// of the cells; nil at a node without hosts.
+func (v *voice) forHosts(cells []int32) map[int32]*orders {
 	n := v.node
+	if int(n.index) >= n.aggs {
+		return nil
+	}
+	byService := make(map[int32]*orders)
 	for _, i := range cells {
 		c := &n.cells[i]
 		if n.verdicts[i].Admit == 0 {
@@ -81,6 +78,7 @@ func (v *voice) forHosts(cells []int32, byService map[int32]*orders) {
 		}
 		m.rows = append(m.rows, orderRow{number: c.number, verdict: n.verdicts[i].Verdict})
 	}
+	return byService
 }
 
 // speakTo tells a node.

@@ -40,47 +40,9 @@ type adder struct {
 	sums []float64
 }
 
-const (
-	// openAfter is how long a host of the published design keeps a ratio that
-	// nobody renews.
-	openAfter = 3 * time.Second
-	// tokensKept is for how many seconds unused tokens are kept.
-	tokensKept = 10
-)
-
-// purse has the tokens of a host of the last seconds, which it has not used.
-type purse struct {
-	kept [tokensKept]float64 // the newest first
-	age  time.Duration       // of the newest
-}
-
-// fill puts in what came at a rate, in tokens per second, in a time of at most
-// a second.
-func (p *purse) fill(rate float64, span time.Duration) {
-	if p.age += span; p.age > time.Second {
-		p.age -= time.Second
-		copy(p.kept[1:], p.kept[:])
-		p.kept[0] = 0
-	}
-	p.kept[0] += rate * span.Seconds()
-}
-
-// spend takes up to n tokens, the oldest first, and returns how many were
-// missing.
-func (p *purse) spend(n int) int {
-	sum := 0.0
-	for _, k := range p.kept {
-		sum += k
-	}
-	spent := min(n, int(sum))
-	left := float64(spent)
-	for i := len(p.kept) - 1; i >= 0; i-- {
-		take := min(left, p.kept[i])
-		p.kept[i] -= take
-		left -= take
-	}
-	return n - spent
-}
+// openAfter is how long a host of the published design keeps a ratio that
+// nobody renews.
+const openAfter = 3 * time.Second
 
 func newTicks(e *engine, tokens bool) *ticks {
 	t := &ticks{engine: e, tokens: tokens, leaves: make([]ticked, len(e.hosts)), cut: make([]bool, len(e.zones))}
@@ -108,14 +70,14 @@ func (t *ticks) start() {
 
 func (t *ticks) renew(h *host) { t.leaves[h.index] = t.leaf(h) }
 
-func (t *ticks) drop(h *host, k, n int, from, to time.Duration) int {
+func (t *ticks) drop(h *host, k, n int, now time.Duration) int {
 	l := &t.leaves[h.index]
-	if l.heard < 0 || to-l.heard > openAfter {
+	if l.heard < 0 || now-l.heard > openAfter {
 		return 0
 	}
 	if t.tokens {
 		c := &l.cells[k]
-		c.purse.fill(t.refill(h, k), to-from)
+		c.purse.fill(t.refill(h, k), now)
 		return c.purse.spend(n)
 	}
 	ratio := h.cells[k].ratio
@@ -264,7 +226,9 @@ func (t *ticks) fault(f Fault, broken bool) {
 	case ControllerDown, AllDown:
 		t.down = broken
 		clear(t.top.sums)
-	case ZoneCut, AggregatorDown:
+	case AggregatorDown: // here each zone has one
+		t.cut[f.Index/t.o.Aggregators] = broken
+	case ZoneCut:
 		t.cut[f.Index] = broken
 	case RegionCut, RegionDown:
 		for z := range t.cut {

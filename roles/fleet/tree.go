@@ -1,8 +1,6 @@
 package fleet
 
-import (
-	"grl/limiter/law"
-)
+import "grl/limiter/law"
 
 // tree is the law of grl, and the minimal one: hosts, aggregators and
 // controllers as the roles make them of limiter/law.
