@@ -13,7 +13,8 @@ type purse struct {
 }
 
 // fill puts in what came at a rate, in tokens per second, until now. What was
-// put in longer ago than tokensKept is lost.
+// put in longer ago than tokensKept is lost, and with the second that begins
+// what came in its slot before.
 func (p *purse) fill(rate float64, now time.Duration) {
 	if oldest := now - tokensKept*time.Second; p.filled < oldest {
 		*p = purse{filled: oldest}

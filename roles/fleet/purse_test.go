@@ -27,7 +27,7 @@ func TestPurseForgetsOldTokens(t *testing.T) {
 		t.Errorf("after a minute 1000 tokens lacked %d, want 900 to 910: ten seconds are kept", missing)
 	}
 	p.fill(10, time.Hour+500*time.Millisecond)
-	if missing := p.spend(1000); missing != 900 {
-		t.Errorf("after an hour's pause 1000 tokens lacked %d, want 900", missing)
+	if missing := p.spend(1000); missing < 900 || missing > 910 {
+		t.Errorf("after an hour's pause 1000 tokens lacked %d, want 900 to 910", missing)
 	}
 }
