@@ -12,9 +12,11 @@ import (
 type Estimate struct {
 	rate   float64 // requests per second
 	recent [jumpLong]interval
-	next   int     // where in recent the next interval goes
-	since  int     // intervals since the last jump, at most len(recent)
-	young  float64 // seconds that the rate is a mean over, after a jump; 0: the period
+	next   int      // where in recent the next interval goes
+	since  int      // intervals since the last jump, at most len(recent)
+	jumped bool     // a moment ago: the rate is a plain mean since then
+	over   float64  // seconds of that mean
+	mixed  interval // the first of the jump's window; zero once it is left out
 }
 
 // jumpLong is the longest of the windows, of 1, 2, 4 and 8 intervals, that are
@@ -35,11 +37,13 @@ func (e *Estimate) Step(offered float64, elapsed, over time.Duration) float64 {
 	e.next = (e.next + 1) % len(e.recent)
 	e.since = min(e.since+1, len(e.recent))
 
-	if rate, seconds, jumped := e.jump(); jumped {
-		e.rate, e.young = rate, seconds
+	if rate, seconds, first, jumped := e.jump(); jumped {
+		e.rate, e.over, e.mixed = rate, seconds, first
+		e.jumped = true
 		e.since = 0 // counts from before the jump would cause a jump back
 		return e.rate
 	}
+	e.unmix()
 	e.rate += e.weight(elapsed.Seconds(), over.Seconds()) * (offered/elapsed.Seconds() - e.rate)
 	if offered == 0 && e.rate < 0.001 {
 		e.rate = 0
@@ -47,26 +51,41 @@ func (e *Estimate) Step(offered float64, elapsed, over time.Duration) float64 {
 	return e.rate
 }
 
+// unmix leaves the first interval of a jump's window out of the mean as soon as
+// there is another one: the load changed somewhere within it, so it is partly
+// from before, or it is the burst that was taken for a jump.
+func (e *Estimate) unmix() {
+	if e.mixed.seconds == 0 {
+		return
+	}
+	count, seconds := e.rate*e.over-e.mixed.offered, e.over-e.mixed.seconds
+	e.mixed = interval{}
+	if seconds <= 0 {
+		e.over = 0 // the interval to come is all there is
+		return
+	}
+	e.rate, e.over = max(0, count)/seconds, seconds
+}
+
 // weight returns that of the last interval in the mean. A jump rests on few
 // requests, and may be false: until a period has passed the mean is over all
-// since the jump, its window included, so the jump is soon exact, or forgotten.
+// since the jump, so the jump is soon exact, or forgotten.
 func (e *Estimate) weight(elapsed, over float64) float64 {
 	steady := 1 - math.Exp(-elapsed/over)
-	if e.young == 0 {
-		return steady
+	if e.jumped {
+		e.over += elapsed
+		if weight := elapsed / e.over; weight > steady {
+			return weight
+		}
+		e.jumped = false
 	}
-	e.young += elapsed
-	if weight := elapsed / e.young; weight > steady {
-		return weight
-	}
-	e.young = 0
 	return steady
 }
 
 // jump returns the rate over the shortest recent window that chance does not
-// explain, and its length: beyond four deviations of a Poisson count and three
-// requests, and a tenth of it.
-func (e *Estimate) jump() (rate, seconds float64, jumped bool) {
+// explain, with its length and its first interval: beyond four deviations of a
+// Poisson count and five requests, and a tenth of it.
+func (e *Estimate) jump() (rate, seconds float64, first interval, jumped bool) {
 	var count float64
 	for w := 1; w <= e.since; w++ { // from the last interval back
 		i := e.recent[(e.next-w+len(e.recent))%len(e.recent)]
@@ -77,8 +96,8 @@ func (e *Estimate) jump() (rate, seconds float64, jumped bool) {
 		}
 		expected := e.rate * seconds
 		if math.Abs(count-expected) > max(jumpSigmas*math.Sqrt(expected)+jumpSlack, jumpShare*expected) {
-			return count / seconds, seconds, true
+			return count / seconds, seconds, i, true
 		}
 	}
-	return 0, 0, false
+	return 0, 0, interval{}, false
 }

@@ -29,9 +29,15 @@ func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration)
 		m.rate, m.over = offered, 0
 		m.jumped = now
 	} else {
-		// A false jump must be forgotten fast: average over the time since it.
-		m.over = min(window(max(limit, m.rate)), max(T.Seconds()/2, now.Sub(m.jumped).Seconds()))
-		m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/m.over)) * (offered - m.rate)
+		// A false jump must be forgotten fast, and a true one is told better and
+		// better by estimates that are means since it: follow them at first, then
+		// average over the time since.
+		m.over = min(window(max(limit, m.rate)), max(0, now.Sub(m.jumped)-T/2).Seconds())
+		if m.over == 0 {
+			m.rate = offered
+		} else {
+			m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/m.over)) * (offered - m.rate)
+		}
 	}
 	m.stepped = now
 	return m.rate
