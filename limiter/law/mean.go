@@ -100,8 +100,10 @@ func (g *Gate) noise(now time.Time) time.Duration {
 // heat decides whether the cell is hot: near its limit, and moved a moment ago.
 func (g *Gate) heat(now time.Time, offered, limit float64, every time.Duration) {
 	switch {
-	case g.referred.IsZero():
-		g.reference = offered // the first rate is no move
+	case g.referred.IsZero(), // the first rate is no move
+		offered < nearLimit/2*limit, // nor is one far below the limit
+		limit*HotT.Seconds() < hotEvents:
+		g.reference = offered
 	case math.Abs(offered-g.reference) > max(hotShare*g.reference, jumpSigmas*deviation(g.reference, every)):
 		g.reference, g.moved = offered, now
 	default:
@@ -109,8 +111,7 @@ func (g *Gate) heat(now time.Time, offered, limit float64, every time.Duration) 
 		g.reference += (1 - math.Exp(-now.Sub(g.referred).Seconds()/hotWindow.Seconds())) * (offered - g.reference)
 	}
 	g.referred = now
-	g.hot = offered > nearLimit*limit && limit*HotT.Seconds() >= hotEvents &&
-		!g.moved.IsZero() && now.Sub(g.moved) < HotFor
+	g.hot = offered > nearLimit*limit && !g.moved.IsZero() && now.Sub(g.moved) < HotFor
 	if g.hot {
 		g.heated = now
 	}
