@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -39,4 +40,45 @@ func fallsBack(values figures) float64 {
 		falls = max(falls, most-v)
 	}
 	return falls
+}
+
+// The other half of property 6: near the limit, where each drop comes back, an
+// oscillation that goes on would be opposite to itself half a period later.
+func TestProperty6NoOscillation(t *testing.T) {
+	for _, limit := range []float64{10_000, limit} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			const width = 200 * time.Millisecond
+			var opposite figures
+			for _, seed := range seeds(t) {
+				plan := steady(1.1*limit, 70)
+				plan.Retries = 2
+				r := run(t, fleet.Options{LimitRPS: limit, Plan: plan}, seed)
+				if m := r.Metrics.MeanErrorPercent; math.Abs(m) > 5 {
+					t.Errorf("admitted is %.1f %% off the limit", m)
+				}
+				admitted := means(&r.Total, r.Total.Admitted, plan.From+10*time.Second, plan.Length, width, width)
+				lowest := 1.0
+				for lag := 1; lag <= 50; lag++ {
+					lowest = min(lowest, autocorrelation(admitted, lag))
+				}
+				opposite = append(opposite, -lowest)
+			}
+			// Of noise alone it is 0.06 in the root mean square for each lag.
+			opposite.each(t, "opposite within 10 s", 0.3)
+		})
+	}
+}
+
+// autocorrelation returns how alike values are to those that come so much
+// later: from -1, the opposite, to 1.
+func autocorrelation(values figures, lag int) float64 {
+	mean, with, squares := values.mean(), 0.0, 0.0
+	for i, v := range values {
+		squares += (v - mean) * (v - mean)
+		if i+lag < len(values) {
+			with += (v - mean) * (values[i+lag] - mean)
+		}
+	}
+	return with / squares
 }
