@@ -22,7 +22,7 @@ func TestProperty13UnbiasedReports(t *testing.T) {
 		// Below 15 the promise is 0.5, too, and not kept: of a host with so few
 		// requests rises are told at once and falls at the next T, since what
 		// counts as significant is measured by the rate told last.
-		{1, 1.3, 200, 500},
+		{1, 1.3, 100, 400},
 		{5, 0.9, 100, 300},
 		{15, 0.5, 40, 300},
 		{50, 0.5, 40, 300},
