@@ -12,11 +12,13 @@ import (
 type Estimate struct {
 	rate   float64 // requests per second
 	recent [jumpLong]interval
-	next   int      // where in recent the next interval goes
-	since  int      // intervals since the last jump, at most len(recent)
-	jumped bool     // a moment ago: the rate is a plain mean since then
-	over   float64  // seconds of that mean
-	mixed  interval // the first of the jump's window; zero once it is left out
+	next   int           // where in recent the next interval goes
+	since  int           // intervals since the last jump, at most len(recent)
+	period time.Duration // of the last Step
+	young  bool          // the rate is a plain mean, over less than a period
+	over   float64       // seconds of that mean
+	mixed  interval      // the first of the jump's window; zero once it is left out
+	noise  excess        // of the counts
 }
 
 // jumpLong is the longest of the windows, of 1, 2, 4 and 8 intervals, that are
@@ -33,22 +35,41 @@ type interval struct {
 // the rate in requests per second; over is the reporting period. Both durations
 // must be longer than 0.
 func (e *Estimate) Step(offered float64, elapsed, over time.Duration) float64 {
+	e.learn(offered, elapsed.Seconds())
 	e.recent[e.next] = interval{offered, elapsed.Seconds()}
 	e.next = (e.next + 1) % len(e.recent)
 	e.since = min(e.since+1, len(e.recent))
 
 	if rate, seconds, first, jumped := e.jump(); jumped {
 		e.rate, e.over, e.mixed = rate, seconds, first
-		e.jumped = true
+		e.young = true
 		e.since = 0 // counts from before the jump would cause a jump back
 		return e.rate
 	}
 	e.unmix()
+	if over > e.period && e.period != 0 {
+		e.young, e.over = true, e.period.Seconds() // as long as it remembers
+	}
+	e.period = over
 	e.rate += e.weight(elapsed.Seconds(), over.Seconds()) * (offered/elapsed.Seconds() - e.rate)
 	if offered == 0 && e.rate < 0.001 {
 		e.rate = 0
 	}
 	return e.rate
+}
+
+// learn takes in how an interval's count differs from that of the one before: in
+// Poisson traffic the square of the difference is the sum of both on average,
+// however fast the load changes.
+func (e *Estimate) learn(offered, seconds float64) {
+	last := e.recent[(e.next+len(e.recent)-1)%len(e.recent)]
+	if last.seconds == 0 {
+		return
+	}
+	before := last.offered * seconds / last.seconds
+	if sum := offered + before; sum > 0 {
+		e.noise.learn((offered-before)*(offered-before)/sum, noiseIntervals)
+	}
 }
 
 // unmix leaves the first interval of a jump's window out of the mean as soon as
@@ -69,22 +90,23 @@ func (e *Estimate) unmix() {
 
 // weight returns that of the last interval in the mean. A jump rests on few
 // requests, and may be false: until a period has passed the mean is over all
-// since the jump, so the jump is soon exact, or forgotten.
+// since the jump, so the jump is soon exact, or forgotten. So is what a hot cell
+// showed last, when it is reported less often again.
 func (e *Estimate) weight(elapsed, over float64) float64 {
 	steady := 1 - math.Exp(-elapsed/over)
-	if e.jumped {
+	if e.young {
 		e.over += elapsed
 		if weight := elapsed / e.over; weight > steady {
 			return weight
 		}
-		e.jumped = false
+		e.young = false
 	}
 	return steady
 }
 
 // jump returns the rate over the shortest recent window that chance does not
-// explain, with its length and its first interval: beyond four deviations of a
-// Poisson count and five requests, and a tenth of it.
+// explain, with its length and its first interval: beyond four deviations of
+// such a count and five requests, and a tenth of it.
 func (e *Estimate) jump() (rate, seconds float64, first interval, jumped bool) {
 	var count float64
 	for w := 1; w <= e.since; w++ { // from the last interval back
@@ -95,7 +117,7 @@ func (e *Estimate) jump() (rate, seconds float64, first interval, jumped bool) {
 			continue // no power of two
 		}
 		expected := e.rate * seconds
-		if math.Abs(count-expected) > max(jumpSigmas*math.Sqrt(expected)+jumpSlack, jumpShare*expected) {
+		if math.Abs(count-expected) > max(jumpSigmas*math.Sqrt(e.noise.factor()*expected)+jumpSlack, jumpShare*expected) {
 			return count / seconds, seconds, i, true
 		}
 	}

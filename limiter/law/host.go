@@ -51,7 +51,10 @@ func (h *Host) Step(offered float64, elapsed time.Duration) {
 // falls have the same threshold: if one were told sooner, sums would be biased.
 func (h *Host) Event() bool {
 	v := &h.Verdict
-	threshold := max(eventShare*h.sent, eventSigmas*deviation(max(h.sent, 1), period(v.Hot)))
+	// By the higher rate: by the one told last a rise from few requests to more
+	// would be told sooner than the fall back.
+	high := max(h.sent, h.rate, 1)
+	threshold := max(eventShare*high, eventSigmas*deviation(h.estimate.noise.factor()*high, period(v.Hot)))
 	switch {
 	case h.rate > h.sent+threshold:
 		return v.Admit == 0 || h.rate > nearLimit*max(h.sent, v.average())*v.Admit
@@ -113,15 +116,18 @@ func (h *Host) Ratio(offered float64, elapsed time.Duration, contained uint64, g
 	v := &h.Verdict
 	ratio := Ratio(v.Admit)
 	own, known := h.included(contained)
+	noise := h.estimate.noise.factor()
 	expected := own * elapsed.Seconds()
-	if ratio > 0 && known && offered < nearLimit*expected-3*math.Sqrt(expected) {
+	if ratio > 0 && known && offered < nearLimit*expected-3*math.Sqrt(noise*expected) {
 		if offered == 0 {
 			return 0
 		}
 		return max(0, 1-v.Admit*expected/offered)
 	}
 	ceiling := guard * v.Admit * max(own, v.average()) * elapsed.Seconds()
-	if ceiling > 0 && offered > ceiling+3*math.Sqrt(ceiling)+2 {
+	// What is offered when so much is admitted: its noise is not to be trimmed.
+	most := ceiling / min(1, v.Admit)
+	if ceiling > 0 && offered > most+3*math.Sqrt(noise*most)+2 {
 		return max(ratio, 1-ceiling/offered)
 	}
 	return ratio

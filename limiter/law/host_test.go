@@ -54,21 +54,26 @@ func TestHostEvent(t *testing.T) {
 	}
 }
 
-// Trap 3: a fall that is told sooner than a rise makes sums low.
+// Trap 3: a fall that is told sooner than the rise before it makes sums low, one
+// told later makes them high.
 func TestHostEventsAreSymmetric(t *testing.T) {
-	for _, sent := range []float64{0, 0.5, 15, 100, 10_000} {
-		h := Host{sent: sent, Verdict: Verdict{Admit: 1, Offered: sent, Hosts: 1}}
-		edge := func(sign float64) float64 {
-			for d := 0.0; d <= 2*sent+20; d += 0.01 {
-				if h.rate = sent + sign*d; h.Event() {
-					return d
-				}
+	told := func(from, to float64) bool {
+		h := Host{sent: from, rate: to, Verdict: Verdict{Admit: 1, Offered: from, Hosts: 1}}
+		return h.Event()
+	}
+	for _, low := range []float64{0, 0.5, 1, 5, 15, 100, 10_000} {
+		first := math.Inf(1)
+		for high := low; high <= 2*low+30; high += 0.01 + low/1000 {
+			up, down := told(low, high), told(high, low)
+			if up != down {
+				t.Fatalf("a rise from %v to %v rps is told: %v; the fall back: %v", low, high, up, down)
 			}
-			return math.Inf(1)
+			if up {
+				first = min(first, high)
+			}
 		}
-		up, down := edge(1), edge(-1)
-		if sent > 2*up && math.Abs(up-down) > 0.02 {
-			t.Errorf("at %v rps a rise of %v is told and a fall of %v", sent, up, down)
+		if math.IsInf(first, 1) {
+			t.Errorf("from %v rps no rise is told", low)
 		}
 	}
 }

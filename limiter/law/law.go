@@ -48,6 +48,9 @@ const (
 	nearLimit   = 0.7  // of what the limit allows: below it a rise is no event
 	farBelow    = 1.05 // admit from which on a fall is no event
 
+	noiseIntervals = 200 // that the noise of a host's counts is learnt from
+	noiseSums      = 16  // that the noise of a sum is, one each T
+
 	meanEvents = 3000             // events a mean is taken over: 1/math.Sqrt(3000) is 2 %
 	meanCap    = 20 * time.Second // but never over longer
 	onSigmas   = 2                // hysteresis: dropping begins so far above the limit

@@ -14,6 +14,7 @@ type Mean struct {
 	over    float64   // seconds that it is taken over now
 	stepped time.Time // last Step
 	jumped  time.Time // last jump of the rate
+	noise   sumNoise
 }
 
 // Rate returns the mean in requests per second.
@@ -23,8 +24,9 @@ func (m *Mean) Rate() float64 { return m.rate }
 // limit positive), of reports that come once in that period, and returns the
 // mean rate.
 func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration) float64 {
+	m.noise.learn(now, offered, m.rate, period)
 	// Small counts are skewed: deviations alone would see jumps up that are chance.
-	unlikely := jumpSigmas*deviation(m.rate, period) + sumSlack/period.Seconds()
+	unlikely := jumpSigmas*deviation(m.noise.factor()*m.rate, period) + sumSlack/period.Seconds()
 	if m.stepped.IsZero() || math.Abs(offered-m.rate) > unlikely {
 		m.rate, m.over = offered, 0
 		m.jumped = now
@@ -76,7 +78,7 @@ func (g *Gate) Hot() bool { return g.hot }
 func (g *Gate) Step(now time.Time, offered, limit float64) float64 {
 	every := g.noise(now)
 	mean := g.mean.Step(now, offered, limit, every)
-	switch noise := math.Sqrt(limit / (2 * (T.Seconds() + g.mean.over))); {
+	switch noise := math.Sqrt(g.mean.noise.factor() * limit / (2 * (T.Seconds() + g.mean.over))); {
 	case mean > limit+onSigmas*noise:
 		g.active = true
 	case mean <= limit:
@@ -104,7 +106,7 @@ func (g *Gate) heat(now time.Time, offered, limit float64, every time.Duration) 
 		offered < nearLimit/2*limit, // nor is one far below the limit
 		limit*HotT.Seconds() < hotEvents:
 		g.reference = offered
-	case math.Abs(offered-g.reference) > max(hotShare*g.reference, jumpSigmas*deviation(g.reference, every)):
+	case math.Abs(offered-g.reference) > max(hotShare*g.reference, jumpSigmas*deviation(g.mean.noise.factor()*g.reference, every)):
 		g.reference, g.moved = offered, now
 	default:
 		// One sample as reference would be as noisy as what is compared with it.

@@ -19,11 +19,8 @@ func TestProperty13UnbiasedReports(t *testing.T) {
 		hosts   int
 		seconds float64
 	}{
-		// Below 15 the promise is 0.5, too, and not kept: of a host with so few
-		// requests rises are told at once and falls at the next T, since what
-		// counts as significant is measured by the rate told last.
-		{1, 1.3, 100, 400},
-		{5, 0.9, 100, 300},
+		{1, 0.5, 100, 400},
+		{5, 0.5, 100, 300},
 		{15, 0.5, 40, 300},
 		{50, 0.5, 40, 300},
 	} {
