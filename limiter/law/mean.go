@@ -35,11 +35,7 @@ func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration)
 		// better by estimates that are means since it: follow them at first, then
 		// average over the time since.
 		m.over = min(window(max(limit, m.rate)), max(0, now.Sub(m.jumped)-T/2).Seconds())
-		if m.over == 0 {
-			m.rate = offered
-		} else {
-			m.rate += (1 - math.Exp(-now.Sub(m.stepped).Seconds()/m.over)) * (offered - m.rate)
-		}
+		m.rate = follow(m.rate, offered, now.Sub(m.stepped).Seconds(), m.over)
 	}
 	m.stepped = now
 	return m.rate
@@ -48,6 +44,15 @@ func (m *Mean) Step(now time.Time, offered, limit float64, period time.Duration)
 // window returns the seconds that a mean of so many requests per second is
 // taken over.
 func window(rps float64) float64 { return min(meanCap.Seconds(), meanEvents/rps) }
+
+// follow returns a mean over so many seconds after elapsed more, in which its
+// subject was at target. A mean over no time is the target.
+func follow(mean, target, elapsed, over float64) float64 {
+	if over <= 0 {
+		return target
+	}
+	return mean + (1-math.Exp(-elapsed/over))*(target-mean)
+}
 
 // Gate turns the rate offered to one limit into what it admits. Dropping begins
 // only when the mean is significantly above the limit, and ends when it is not
@@ -109,8 +114,13 @@ func (g *Gate) heat(now time.Time, offered, limit float64, every time.Duration) 
 	case math.Abs(offered-g.reference) > max(hotShare*g.reference, jumpSigmas*deviation(g.mean.noise.factor()*g.reference, every)):
 		g.reference, g.moved = offered, now
 	default:
-		// One sample as reference would be as noisy as what is compared with it.
-		g.reference += (1 - math.Exp(-now.Sub(g.referred).Seconds()/hotWindow.Seconds())) * (offered - g.reference)
+		// One sample as reference would be as noisy as what is compared with it,
+		// and the one that was taken for a move is the noisiest of all.
+		over := hotWindow
+		if !g.moved.IsZero() {
+			over = min(over, now.Sub(g.moved))
+		}
+		g.reference = follow(g.reference, offered, now.Sub(g.referred).Seconds(), over.Seconds())
 	}
 	g.referred = now
 	g.hot = offered > nearLimit*limit && !g.moved.IsZero() && now.Sub(g.moved) < HotFor
