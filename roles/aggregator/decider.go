@@ -152,10 +152,23 @@ func (n *node) outdated(p *uplink.Parent, m *grlv1.Directive) bool {
 type telling struct {
 	stamp   law.Stamp
 	turn    uint64
-	version uint64 // of the cells
+	version uint64    // of the cells
+	renewed time.Time // until then, what was told needs no directive to renew it
 }
 
-// directives returns what a host has not been told yet.
+// In a fleet of many services some cell moves all the time. A host hears at
+// once of its own cells; a directive without any reaches it only so long after
+// the last one.
+const (
+	// afterEmpty is less than a T, so that an empty one of each T comes through.
+	afterEmpty = law.T - 2*law.Delta
+	// afterCells is more: a cell that drifts is told at each T, which renews too.
+	afterCells = law.T + 2*law.Delta
+)
+
+// directives returns what a host has not been told yet. One that is passed over
+// is looked at again with the next directive, so it hears of each decider about
+// every 2 T at least.
 func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 	var out []*grlv1.Directive
 	for _, d := range n.deciders {
@@ -163,17 +176,20 @@ func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 		if !d.speaks(now) || d.turn == told.turn {
 			continue
 		}
-		stamp := d.stampFor(h, told.stamp)
-		m := &grlv1.Directive{
-			Decider:         d.name,
-			Epoch:           stamp.Epoch,
-			Sequence:        stamp.Sequence,
-			Step:            stamp.Step,
-			ReportSequence:  h.rates.Contained(d.rates),
-			CountedSequence: h.counts.Contained(d.counts),
-		}
+		m := &grlv1.Directive{Decider: d.name}
 		n.fill(m, d, h, told.version)
-		h.told[d] = telling{stamp, d.turn, n.version}
+		after := afterCells
+		if len(m.GetCell()) == 0 {
+			if now.Before(told.renewed) {
+				continue
+			}
+			after = afterEmpty
+		}
+		stamp := d.stampFor(h, told.stamp)
+		m.Epoch, m.Sequence, m.Step = stamp.Epoch, stamp.Sequence, stamp.Step
+		m.ReportSequence = h.rates.Contained(d.rates)
+		m.CountedSequence = h.counts.Contained(d.counts)
+		h.told[d] = telling{stamp, d.turn, n.version, now.Add(after)}
 		out = append(out, wire.SplitDirective(m)...)
 	}
 	return out

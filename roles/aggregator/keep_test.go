@@ -64,10 +64,11 @@ func TestRestartDuringAnOutage(t *testing.T) {
 	var first, last time.Duration
 	for began := old.now; r.now.Sub(began) < time.Minute; r.pass(law.Delta) {
 		s.report()
-		if r.n.decideAlone(r.now, true); len(s.hear()) > 0 {
-			if last = r.now.Sub(began); first == 0 {
-				first = last
-			}
+		if r.n.decideAlone(r.now, true) {
+			last = r.now.Sub(began)
+		}
+		if len(s.hear()) > 0 && first == 0 {
+			first = r.now.Sub(began)
 		}
 	}
 	if first != 20*law.T+law.Handover {

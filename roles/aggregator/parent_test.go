@@ -103,6 +103,7 @@ func TestReportSequencesAreMapped(t *testing.T) {
 	for range 100 {
 		a.report() // those before are not remembered
 	}
+	r.pass(law.T)
 	r.direct(nil)
 	if m := a.hear(); m[0].GetReportSequence() != 0 {
 		t.Errorf("a heard of its report %d, which is long forgotten, want none", m[0].GetReportSequence())

@@ -145,6 +145,7 @@ func TestRatesAndCountsAreMappedApart(t *testing.T) {
 	a.event(saidRate(0, 5000)) // a2
 	r.jumps()
 	b.event(saidRate(0, 7000)) // b2, not sent yet
+	r.pass(law.T)
 	r.direct(nil)
 	hear("after an event of a, a", a, 2, 0)
 	hear("after an event of a, b", b, 1, 0)
@@ -154,6 +155,7 @@ func TestRatesAndCountsAreMappedApart(t *testing.T) {
 	a.event(saidRate(0, 5100))                       // a3: the parent's next report has its rate
 	a.report(said{0, 5100, law.Counts{Offered: 20}}) // a4: and its rate, not its counts
 	r.full()
+	r.pass(law.T)
 	r.direct(nil)
 	hear("after two ticks, a", a, 4, 1)
 	hear("after two ticks, b", b, 2, 1)
