@@ -126,7 +126,7 @@ func (n *node) decideAlone(now time.Time, full bool) bool {
 			d.strayed, d.rates = true, n.received
 			next := d.stamp
 			next.Step++
-			d.publish(now, next)
+			d.publish(now, next, told[d])
 			told[d] = true
 		}
 	}

@@ -28,6 +28,7 @@ type decider struct {
 
 	stamp law.Stamp // of what the hosts are told
 	turn  uint64    // counts the directives to hosts
+	cells bool      // the last of them has some, be it of other hosts
 	trail law.Trail // of them
 	// Of the reports of hosts: how many the sums of the last directive
 	// contained, 0 if that is not known, and how many of their counts have gone
@@ -90,7 +91,7 @@ func (n *node) direct(now time.Time, p *uplink.Parent, m *grlv1.Directive) bool 
 			n.give(now, i, d, v, float64(wire.At(m.GetShare(), row)))
 		}
 	}
-	d.publish(now, stamp)
+	d.publish(now, stamp, len(m.GetCell()) > 0)
 	return true
 }
 
@@ -126,9 +127,10 @@ func (n *node) give(now time.Time, i int, d *decider, v law.Verdict, share float
 	}
 }
 
-// publish makes what was decided the next directive to the hosts.
-func (d *decider) publish(now time.Time, s law.Stamp) {
-	d.stamp = s
+// publish makes what was decided the next directive to the hosts; cells says
+// whether there are any in it.
+func (d *decider) publish(now time.Time, s law.Stamp, cells bool) {
+	d.stamp, d.cells = s, cells
 	d.turn++
 	d.trail.Note(now, s)
 }
@@ -152,17 +154,19 @@ func (n *node) outdated(p *uplink.Parent, m *grlv1.Directive) bool {
 type telling struct {
 	stamp   law.Stamp
 	turn    uint64
-	version uint64    // of the cells
-	renewed time.Time // until then, what was told needs no directive to renew it
+	version uint64 // of the cells
+	at      time.Time
+	cells   bool // it carried some
 }
 
 // In a fleet of many services some cell moves all the time. A host hears at
 // once of its own cells; a directive without any reaches it only so long after
-// the last one.
+// the last one it was told.
 const (
-	// afterEmpty is less than a T, so that an empty one of each T comes through.
-	afterEmpty = law.T - 2*law.Delta
-	// afterCells is more: a cell that drifts is told at each T, which renews too.
+	// renewEvery is less than a T, so that those of each T come through.
+	renewEvery = law.T - 2*law.Delta
+	// afterCells is more than a T: a cell that drifts is told at each T, and
+	// what cells of others do in between is no reason to tell the host as well.
 	afterCells = law.T + 2*law.Delta
 )
 
@@ -178,21 +182,29 @@ func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 		}
 		m := &grlv1.Directive{Decider: d.name}
 		n.fill(m, d, h, told.version)
-		after := afterCells
-		if len(m.GetCell()) == 0 {
-			if now.Before(told.renewed) {
-				continue
-			}
-			after = afterEmpty
+		cells := len(m.GetCell()) > 0
+		if !cells && !d.renews(now, told) {
+			continue
 		}
 		stamp := d.stampFor(h, told.stamp)
 		m.Epoch, m.Sequence, m.Step = stamp.Epoch, stamp.Sequence, stamp.Step
 		m.ReportSequence = h.rates.Contained(d.rates)
 		m.CountedSequence = h.counts.Contained(d.counts)
-		h.told[d] = telling{stamp, d.turn, n.version, now.Add(after)}
+		h.told[d] = telling{stamp, d.turn, n.version, now, cells}
 		out = append(out, wire.SplitDirective(m)...)
 	}
 	return out
+}
+
+// renews reports whether a directive without cells is passed on to a host.
+func (d *decider) renews(now time.Time, told telling) bool {
+	if d.stamp.Salt() != told.stamp.Salt() {
+		return true // it turns for all hosts at once
+	}
+	if told.cells && d.cells {
+		return now.Sub(told.at) >= afterCells
+	}
+	return now.Sub(told.at) >= renewEvery
 }
 
 // stampFor returns the stamp of the directive to a host that was told another

@@ -32,6 +32,7 @@ func TestDirectivesToAHost(t *testing.T) {
 		{"others at each T", perT, 0, 1, 1},
 		{"others at each turn", 1, 0, 0.9, 1.2},
 		{"its own at each T", 0, perT, 1, 1},
+		{"its own at each second T", 0, 2 * perT, 1, 1},
 		{"others at each turn, its own at each T", 1, perT, 1, 1.2},
 		{"its own at each turn", 0, 1, float64(perT), float64(perT)},
 	} {
@@ -50,11 +51,10 @@ func TestDirectivesToAHost(t *testing.T) {
 			}
 			if len(rows) > 0 || turn%perT == 0 {
 				r.say(globalDecider, seq(uint64(turn)+1), rows...)
-			}
-			told := s.hear()
-			if len(told) > 0 {
-				directives += len(told)
-				oldest, heard = max(oldest, r.now.Sub(heard)), r.now
+				if told := s.hear(); len(told) > 0 {
+					directives += len(told)
+					oldest, heard = max(oldest, r.now.Sub(heard)), r.now
+				}
 			}
 			if moved && s.verdicts[cellOf(0)].Offered != offered {
 				t.Fatalf("%s: turn %d: the host does not hear at once of its cell", tt.name, turn)
@@ -67,6 +67,25 @@ func TestDirectivesToAHost(t *testing.T) {
 		if most := afterCells + law.PublishGap; oldest > most {
 			t.Errorf("%s: a host hears nothing for %v, want at most %v", tt.name, oldest, most)
 		}
+	}
+}
+
+// Coherent drops need one salt on all hosts: when it turns, all hear of it at
+// once.
+func TestSaltTurnsForAllHosts(t *testing.T) {
+	c, other := twoServices()
+	r, s := ready(t, c, 50)
+	const turn = 1024 // directives
+	for sequence := uint64(turn - 2); sequence <= turn+1; sequence++ {
+		r.say(globalDecider, seq(sequence), row(other, 100, float64(sequence), 1))
+		s.hear()
+		if got, want := s.taken[globalDecider].Salt(), seq(sequence).Salt(); got != want {
+			t.Errorf("directive %d: the host has salt %d, want %d", sequence, got, want)
+		}
+		r.pass(law.PublishGap)
+	}
+	if got := s.taken[globalDecider].Sequence; got != turn {
+		t.Errorf("the host took directive %d, want %d and none that only renews", got, turn)
 	}
 }
 
