@@ -137,3 +137,92 @@ func sendPoisson(l *limiter.Limiter, buckets int, random *rand.Rand, stop <-chan
 		}
 	}
 }
+
+// TestDirectivesOfAQuietService holds what a fleet of many services rests on:
+// however often the cells of others move, a host hears no more of its decider
+// than it would alone.
+func TestDirectivesOfAQuietService(t *testing.T) {
+	for _, load := range []float64{0, 0.5, 0.95, 1.5} {
+		t.Run(fmt.Sprintf("load=%v", load), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				quiet, restless := measureDirectives(t, load)
+				t.Logf("%.2f directives a second to a host, %.1f to one of the other service", quiet, restless)
+				if quiet > 1.5 || quiet < 0.5 {
+					t.Errorf("%.2f directives a second to a host of the quiet service, want 0.5 to 1.5", quiet)
+				}
+				if restless < 10 {
+					t.Errorf("%.1f directives a second to a host of the other service: it does not jump about", restless)
+				}
+			})
+		})
+	}
+}
+
+// measureDirectives returns how many directives a second reach a host of a
+// service that is offered load times its limit, while another service has
+// traffic that jumps all the time, and how many a host of that one.
+func measureDirectives(t *testing.T, load float64) (quiet, restless float64) {
+	t.Helper()
+	const rps = 500 // of a limit, for each host
+	services := []struct {
+		name  string
+		hosts int
+		rps   func(host int, at time.Duration) float64
+	}{
+		{"shop", 4, func(int, time.Duration) float64 { return rps * load }},
+		{"pay", 12, func(host int, at time.Duration) float64 {
+			if at/(time.Duration(200+20*host)*time.Millisecond)%2 == 1 {
+				return 4 * rps
+			}
+			return rps
+		}},
+	}
+	var limits []string
+	for _, s := range services {
+		limits = append(limits, fmt.Sprintf("service: %s\nbuckets: [{name: all, limit: {rps: %d}, behavior: deny}]\n", s.name, rps*s.hosts))
+	}
+	p := rolestest.NewPlane(t, limits...)
+	p.Controller()
+	zones := []string{"z1", "z2"}
+	for _, zone := range zones {
+		p.Aggregator(zone, zone, "r1")
+	}
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	for _, s := range services {
+		for i := range s.hosts {
+			zone := zones[i%len(zones)]
+			l := p.Host(fmt.Sprint(s.name, i), zone, "r1", s.name, zone)
+			random := rand.New(rand.NewPCG(uint64(s.hosts), uint64(i)))
+			go send(l.Service(s.name), random, stop, func(at time.Duration) float64 { return s.rps(i, at) })
+		}
+	}
+	var rates [2]float64
+	take := func(sign float64) {
+		for n, s := range services {
+			for i := range s.hosts {
+				rates[n] += sign * p.Count(fmt.Sprint(s.name, i), "grl_client_directives_total") / float64(s.hosts) / trafficTime.Seconds()
+			}
+		}
+	}
+	time.Sleep(15 * time.Second)
+	take(-1)
+	time.Sleep(trafficTime)
+	take(1)
+	return rates[0], rates[1]
+}
+
+// send offers Poisson traffic of that rate until stop closes.
+func send(s *limiter.Callee, random *rand.Rand, stop <-chan struct{}, rps func(at time.Duration) float64) {
+	const step = 10 * time.Millisecond
+	for at := time.Duration(0); ; at += step {
+		select {
+		case <-stop:
+			return
+		case <-time.After(step):
+		}
+		for due := random.ExpFloat64(); due < rps(at)*step.Seconds(); due += random.ExpFloat64() {
+			s.Decide("web", "any")
+		}
+	}
+}

@@ -28,7 +28,8 @@ type Plane struct {
 	dir        string // of the controllers' directories, by name
 	limits     string // directory of limits files
 	controller *controller.Controller
-	running    map[string]*process // by name
+	running    map[string]*process             // by name
+	registries map[string]*prometheus.Registry // of hosts, by name
 	// Log receives what the roles say; nil discards it.
 	Log *slog.Logger
 	// Keeps says that aggregators and hosts keep their state on disk, each in a
@@ -42,12 +43,19 @@ type process struct {
 	done   chan struct{}
 }
 
-// NewPlane returns a plane whose controller has one limits file. Call it inside
-// synctest.Test.
-func NewPlane(t testing.TB, limits string) *Plane {
+// NewPlane returns a plane whose controller has these limits files. Call it
+// inside synctest.Test.
+func NewPlane(t testing.TB, limits ...string) *Plane {
 	t.Helper()
-	p := &Plane{t: t, dir: t.TempDir(), limits: t.TempDir(), running: make(map[string]*process), Log: slog.New(slog.DiscardHandler)}
-	p.Limits(limits)
+	p := &Plane{
+		t:          t,
+		dir:        t.TempDir(),
+		limits:     t.TempDir(),
+		running:    make(map[string]*process),
+		registries: make(map[string]*prometheus.Registry),
+		Log:        slog.New(slog.DiscardHandler),
+	}
+	p.Limits(limits...)
 	t.Cleanup(func() {
 		for name := range p.running {
 			p.Stop(name)
@@ -56,7 +64,7 @@ func NewPlane(t testing.TB, limits string) *Plane {
 	return p
 }
 
-// Controller starts the controller that has the limits file, on the same store
+// Controller starts the controller that has the limits files, on the same store
 // each time. Its name is "controller".
 func (p *Plane) Controller() {
 	p.t.Helper()
@@ -103,11 +111,13 @@ func (p *Plane) runController(name string, config controller.Config) *controller
 	return c
 }
 
-// Limits makes text the one limits file.
-func (p *Plane) Limits(text string) {
+// Limits writes the limits files, as many as NewPlane did.
+func (p *Plane) Limits(texts ...string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.limits, "limits.yaml"), []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
+	for i, text := range texts {
+		if err := os.WriteFile(filepath.Join(p.limits, fmt.Sprintf("limits-%d.yaml", i)), []byte(text), 0o600); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 	if p.controller != nil {
 		p.controller.Reload()
@@ -152,13 +162,14 @@ func (p *Plane) Host(name, zone, region, service string, aggregators ...string) 
 	for _, a := range aggregators {
 		config.Aggregators = append(config.Aggregators, "http://"+a)
 	}
-	l := limiter.New(limiter.Options{Zone: zone, Region: region})
+	l, registry := limiter.New(limiter.Options{Zone: zone, Region: region}), prometheus.NewRegistry()
+	p.registries[name] = registry
 	c, err := client.New(client.Options{
 		Config:   config,
 		Limiter:  l,
 		Log:      p.Log.With("role", "client", "node", name),
 		Version:  "test",
-		Registry: prometheus.NewRegistry(),
+		Registry: registry,
 		HTTP:     p.Network.Client(p.t),
 		Node:     name,
 	})

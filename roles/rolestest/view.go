@@ -50,6 +50,24 @@ func (p *Plane) History(bucket string) []*grlv1.Minute {
 	return r.GetMinutes()
 }
 
+// Count returns a counter of a host, or the sum of those of that name.
+func (p *Plane) Count(host, name string) float64 {
+	p.t.Helper()
+	families, err := p.registries[host].Gather()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
 // Traffic returns what the API of a controller says of who sends to a service.
 func (p *Plane) Traffic(controller, service string) []*grlv1.TrafficHour {
 	p.t.Helper()
