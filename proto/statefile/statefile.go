@@ -135,15 +135,10 @@ func ignoreMissing(err error) error {
 // and nothing if the file cannot be read, is damaged, is of another node or was
 // written in a format that this version does not know.
 func (f *File) Load() (State, error) {
-	r, err := os.Open(f.path)
+	data, err := read(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
 	}
-	if err != nil {
-		return State{}, fmt.Errorf("load state: %w", err)
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
 		return State{}, fmt.Errorf("load state: %w", err)
 	}
@@ -152,6 +147,24 @@ func (f *File) Load() (State, error) {
 		return State{}, fmt.Errorf("load state: %s: %w", f.path, err)
 	}
 	return s, nil
+}
+
+// read returns what a file has, up to a byte more than a state may have. It
+// opens nothing else: a pipe would have the node wait for a writer.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, maxBytes+1))
 }
 
 // Keep saves what next returns, at each T and when ctx ends, until then; next

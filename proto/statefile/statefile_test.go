@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -325,6 +326,24 @@ func TestSaveWhereNoDirectoryCanBe(t *testing.T) {
 	}
 	if _, err := f.Load(); err == nil {
 		t.Error("Load below a file: no error")
+	}
+}
+
+// Opening a pipe waits until somebody writes, and a node loads its state before
+// it serves.
+func TestPipeInPlaceOfAFile(t *testing.T) {
+	f := New(t.TempDir(), "client", "h")
+	if err := syscall.Mkfifo(f.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Load(); err == nil || !strings.HasSuffix(err.Error(), "client.state: not a regular file") {
+		t.Errorf("Load of a pipe: %v, want an error", err)
+	}
+	if err := f.Save(state(1)); err != nil {
+		t.Errorf("Save over a pipe: %v", err)
+	}
+	if _, err := f.Load(); err != nil {
+		t.Errorf("Load of what was saved over a pipe: %v", err)
 	}
 }
 
