@@ -1,6 +1,9 @@
 package law
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Moved says how far a value is from the one last sent.
 type Moved uint8
@@ -61,4 +64,25 @@ func (p Published) Moved(admit float64, hot bool) Moved {
 	default:
 		return moved
 	}
+}
+
+// In a fleet of many services some cell moves all the time. A host hears at
+// once of its own cells; a directive without any reaches it only so long after
+// the last one it was told.
+const (
+	// RenewEvery is less than a T, so that those of each T come through.
+	RenewEvery = T - 2*Delta
+	// RenewAfterCells is more than a T: a cell that drifts is told at each T, and
+	// what cells of others do in between is no reason to tell the host as well.
+	RenewAfterCells = T + 2*Delta
+)
+
+// Renews reports whether a directive without cells of a host is passed on to
+// it, so long after the last one; own says whether that one had cells of the
+// host, others whether the present one has some of others.
+func Renews(since time.Duration, own, others bool) bool {
+	if own && others {
+		return since >= RenewAfterCells
+	}
+	return since >= RenewEvery
 }

@@ -40,7 +40,7 @@ const (
 	EventRefill = 2  // and each second from then on
 
 	jumpSigmas  = 4    // beyond so many deviations of a count a rate has jumped
-	jumpSlack   = 5    // and so many requests
+	jumpSlack   = 4    // and so many requests
 	jumpShare   = 0.1  // and such a share
 	sumSlack    = 2    // of a sum: so many requests a period instead of jumpSlack
 	eventSigmas = 4    // a rate that left the one last reported by so many deviations
@@ -48,14 +48,15 @@ const (
 	nearLimit   = 0.7  // of what the limit allows: below it a rise is no event
 	farBelow    = 1.05 // admit from which on a fall is no event
 
-	noiseIntervals = 200 // that the noise of a host's counts is learnt from
-	noiseSums      = 16  // that the noise of a sum is, one each T
+	noiseIntervals = 200 // intervals in which the noise of a host's counts is learnt
+	noiseSums      = 16  // sums, one each T, in which their noise is
 
 	meanEvents = 3000             // events a mean is taken over: 1/math.Sqrt(3000) is 2 %
 	meanCap    = 20 * time.Second // but never over longer
 	onSigmas   = 2                // hysteresis: dropping begins so far above the limit
-	hotShare   = 0.05             // hot is a sum that moved by so much, and four deviations,
-	hotWindow  = 5 * T            // than its mean over so long
+	hotShare   = 0.05             // hot is a sum that moved by so much
+	hotSigmas  = 5                // and so many deviations
+	hotWindow  = 5 * T            // from its mean over so long
 	hotEvents  = 20               // limits with fewer requests in HotT are never hot
 
 	sendBand  = 0.02  // a change sent at once

@@ -111,7 +111,7 @@ func (g *Gate) heat(now time.Time, offered, limit float64, every time.Duration) 
 		offered < nearLimit/2*limit, // nor is one far below the limit
 		limit*HotT.Seconds() < hotEvents:
 		g.reference = offered
-	case math.Abs(offered-g.reference) > max(hotShare*g.reference, jumpSigmas*deviation(g.mean.noise.factor()*g.reference, every)):
+	case math.Abs(offered-g.reference) > max(hotShare*g.reference, hotSigmas*deviation(g.mean.noise.factor()*g.reference, every)):
 		g.reference, g.moved = offered, now
 	default:
 		// One sample as reference would be as noisy as what is compared with it,

@@ -178,8 +178,8 @@ func TestAutonomyEnds(t *testing.T) {
 		if got := last.Sub(r.now.Add(-time.Minute)); got != want {
 			t.Errorf("autonomy of %v: the last directive came %v after the controller's, want %v", autonomy, got, want)
 		}
-		if early := last.Sub(heard); early < 0 || early >= renewEvery {
-			t.Errorf("autonomy of %v: a host heard the last one %v before, want less than %v", autonomy, early, renewEvery)
+		if early := last.Sub(heard); early < 0 || early >= law.RenewEvery {
+			t.Errorf("autonomy of %v: a host heard the last one %v before, want less than %v", autonomy, early, law.RenewEvery)
 		}
 		late := newSpeaker("late", 2)
 		late.join(r)

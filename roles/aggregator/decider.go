@@ -159,17 +159,6 @@ type telling struct {
 	cells   bool // it carried some
 }
 
-// In a fleet of many services some cell moves all the time. A host hears at
-// once of its own cells; a directive without any reaches it only so long after
-// the last one it was told.
-const (
-	// renewEvery is less than a T, so that those of each T come through.
-	renewEvery = law.T - 2*law.Delta
-	// afterCells is more than a T: a cell that drifts is told at each T, and
-	// what cells of others do in between is no reason to tell the host as well.
-	afterCells = law.T + 2*law.Delta
-)
-
 // directives returns what a host has not been told yet. One that is passed over
 // is looked at again with the next directive, so it hears of each decider about
 // every 2 T at least.
@@ -201,10 +190,7 @@ func (d *decider) renews(now time.Time, told telling) bool {
 	if d.stamp.Salt() != told.stamp.Salt() {
 		return true // it turns for all hosts at once
 	}
-	if told.cells && d.cells {
-		return now.Sub(told.at) >= afterCells
-	}
-	return now.Sub(told.at) >= renewEvery
+	return law.Renews(now.Sub(told.at), told.cells, d.cells)
 }
 
 // stampFor returns the stamp of the directive to a host that was told another

@@ -64,7 +64,7 @@ func TestDirectivesToAHost(t *testing.T) {
 		if got := float64(directives) * float64(perT) / turns; got < tt.least || got > tt.most {
 			t.Errorf("%s: %v directives a T to a host, want %v to %v", tt.name, got, tt.least, tt.most)
 		}
-		if most := afterCells + law.PublishGap; oldest > most {
+		if most := law.RenewAfterCells + law.PublishGap; oldest > most {
 			t.Errorf("%s: a host hears nothing for %v, want at most %v", tt.name, oldest, most)
 		}
 	}
@@ -132,7 +132,7 @@ func TestHostsAreRenewed(t *testing.T) {
 					t.Fatalf("the directive confirms the counts of report %d, want %d", m.GetCountedSequence(), want)
 				}
 			}
-			if age := r.now.Sub(heard); age > afterCells+law.T {
+			if age := r.now.Sub(heard); age > law.RenewAfterCells+law.T {
 				t.Fatalf("the host heard nothing for %v", age)
 			}
 		}

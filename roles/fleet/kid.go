@@ -21,7 +21,7 @@ type kid struct {
 	named    bool // its cells were named to it
 	closed   bool
 	receipts []receipt
-	told     []time.Duration // by decider
+	told     []telling // by decider
 }
 
 // hostReceipts is how many reports of a host an aggregator remembers.
@@ -64,7 +64,7 @@ func (n *node) join(ev *event) {
 }
 
 func (n *node) adopt(ev *event) *kid {
-	k := &kid{host: -1, node: -1, told: make([]time.Duration, len(n.voices))}
+	k := &kid{host: -1, node: -1, told: make([]telling, len(n.voices))}
 	if ev.kind == hostJoins {
 		k.host = ev.from
 		k.receipts = make([]receipt, hostReceipts)
@@ -174,4 +174,10 @@ func (n *node) markAll(k *kid) {
 	for number := range k.child.Names() {
 		n.mark(int32(k.child.Cell(uint32(number))))
 	}
+}
+
+// telling is when a child was told of a decider last, and whether of cells.
+type telling struct {
+	at    time.Duration
+	cells bool
 }

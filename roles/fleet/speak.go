@@ -36,12 +36,13 @@ func (v *voice) speak(cells []int32, kids ...*kid) {
 		}
 		m := byService[n.hosts[k.host].service]
 		if m == nil {
-			if n.now-k.told[v.decider] < law.T-2*law.PublishGap {
+			last := k.told[v.decider]
+			if !law.Renews(n.now-last.at, last.cells, len(cells) > 0) {
 				continue
 			}
 			m = empty
 		}
-		k.told[v.decider] = n.now
+		k.told[v.decider] = telling{n.now, m != empty}
 		contained := v.containedOf(k)
 		n.bytes(k.host, false, n.ordersSize(&n.hosts[k.host], k, contained, m))
 		n.send(n.o.Links.Host, event{
