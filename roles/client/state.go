@@ -229,10 +229,9 @@ func (s *state) direct(now time.Time, m *grlv1.Directive) error {
 	if err != nil {
 		return fmt.Errorf("directive %d.%d: %w", m.GetEpoch(), m.GetSequence(), err)
 	}
-	d := s.deciders[m.GetDecider()]
+	d := s.decider(m.GetDecider())
 	if d == nil {
-		d = &decider{}
-		s.deciders[m.GetDecider()] = d
+		return nil
 	}
 	stamp := wire.Stamp(m)
 	if d.taken.After(stamp) {
@@ -263,6 +262,20 @@ func (s *state) direct(now time.Time, m *grlv1.Directive) error {
 		}
 	}
 	return nil
+}
+
+// decider returns the decider of a name, nil if none that has it decides here:
+// without an end to them they would be kept, and told of in each report.
+func (s *state) decider(name string) *decider {
+	if name != globalDecider && name != s.region {
+		return nil
+	}
+	d := s.deciders[name]
+	if d == nil {
+		d = &decider{}
+		s.deciders[name] = d
+	}
+	return d
 }
 
 // heard returns the highest epoch heard of each decider.

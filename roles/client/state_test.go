@@ -436,12 +436,35 @@ func TestCallersThatAreNoText(t *testing.T) {
 	}
 }
 
+// Only the fleet and the own region decide here; others would be kept, and told
+// of in each report, without an end.
+func TestDirectivesOfStrangers(t *testing.T) {
+	r := newRig(t)
+	r.install(configuration(1, 1))
+	for i := range 5 {
+		m := &grlv1.Directive{Decider: fmt.Sprintf("r%d", i), Epoch: 1, Sequence: 1, Cell: []uint32{0}, Admit: []float32{0.5}}
+		if i == 0 {
+			m.Names = []*grlv1.CellName{wire.FromCellID(bucketCell(0))}
+		}
+		if err := r.s.direct(r.now, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var taken []string
+	for _, m := range r.report()[0].GetTaken() {
+		taken = append(taken, m.GetDecider())
+	}
+	if len(taken) != 1 || taken[0] != "r1" || len(r.s.deciders) != 1 {
+		t.Errorf("took directives of %q and keeps %d deciders, want r1, its region, alone", taken, len(r.s.deciders))
+	}
+}
+
 // Whatever an aggregator sends, the client does not stop, and drops nothing it
 // has no valid ratio for.
 func FuzzDirective(f *testing.F) {
 	for _, m := range []*grlv1.Directive{
 		{Decider: "global", Epoch: 1, Sequence: 1, Names: []*grlv1.CellName{{Bucket: "pay/b0"}}, Cell: []uint32{0}, Admit: []float32{0.5}},
-		{Decider: "eu", Epoch: 1 << 63, ReportSequence: 1 << 63, Names: []*grlv1.CellName{{Bucket: "pay/each", Caller: "x"}, {}}, Cell: []uint32{1, 0}, Admit: []float32{-1, 0}},
+		{Decider: "r1", Epoch: 1 << 63, ReportSequence: 1 << 63, Names: []*grlv1.CellName{{Bucket: "pay/each", Caller: "x"}, {}}, Cell: []uint32{1, 0}, Admit: []float32{-1, 0}},
 		{Cell: []uint32{0}},
 	} {
 		data, err := proto.Marshal(m)

@@ -176,14 +176,14 @@ func TestEpochsAreHeardByDecider(t *testing.T) {
 	for _, d := range []struct {
 		decider string
 		epoch   uint64
-	}{{"global", 3}, {"eu", 9}} {
+	}{{"global", 3}, {"r1", 9}} {
 		m := r.directive(law.Stamp{Epoch: d.epoch, Sequence: 1}, nil)
 		m.Decider = d.decider
 		if err := r.s.direct(r.now, m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := r.s.heard(); got["global"] != 3 || got["eu"] != 9 {
-		t.Errorf("heard epochs %v, want 3 of global and 9 of eu", got)
+	if got := r.s.heard(); got["global"] != 3 || got["r1"] != 9 {
+		t.Errorf("heard epochs %v, want 3 of global and 9 of r1", got)
 	}
 }
