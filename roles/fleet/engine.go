@@ -83,11 +83,12 @@ func (e *engine) schedule() {
 func (e *engine) run(ctx context.Context) error {
 	for turn := time.Duration(0); ; turn += e.o.Delta {
 		for i := range e.hosts { // in the order of their phases
+			if i%interruptEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			h := &e.hosts[i]
 			at := turn + h.phase
-			if err := e.until(ctx, min(at, e.plan.Length)); err != nil {
-				return err
-			}
+			e.until(min(at, e.plan.Length))
 			if at >= e.plan.Length {
 				e.finish()
 				return nil
@@ -98,8 +99,12 @@ func (e *engine) run(ctx context.Context) error {
 	}
 }
 
+// interruptEvery is after how many turns of timers a run looks whether it is to
+// end: a second of a large fleet takes many.
+const interruptEvery = 256
+
 // until has all events happen that come before at, or at it.
-func (e *engine) until(ctx context.Context, at time.Duration) error {
+func (e *engine) until(at time.Duration) {
 	for e.queue.len() > 0 && e.queue.next() <= at {
 		ev := e.queue.take()
 		e.now = ev.at
@@ -111,9 +116,6 @@ func (e *engine) until(ctx context.Context, at time.Duration) error {
 		case hostEnds:
 			e.replace(&e.hosts[ev.to])
 		case secondEnds:
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			if e.o.Watch.Second != nil {
 				e.o.Watch.Second(e.now)
 			}
@@ -122,7 +124,6 @@ func (e *engine) until(ctx context.Context, at time.Duration) error {
 			e.law.happen(&ev)
 		}
 	}
-	return nil
 }
 
 // turn is one turn of a host's timer.

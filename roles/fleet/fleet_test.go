@@ -258,6 +258,19 @@ func TestSecondsAreWatchedAndRunsEnd(t *testing.T) {
 	}
 }
 
+// A fleet need not come to the end of a second to be interrupted.
+func TestInterruptedWithinASecond(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	turns := 0
+	_, err := Run(ctx, Options{Hosts: 2000, Watch: Watch{Interval: func(Interval) {
+		cancel()
+		turns++
+	}}})
+	if !errors.Is(err, context.Canceled) || turns > interruptEvery {
+		t.Errorf("Run ended %d turns after its context with %v, want at most %d and %v", turns, err, interruptEvery, context.Canceled)
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	plan := func(change func(*Plan)) Options {
 		p := Plan{Length: time.Second, Loads: all(Knot{0, 1})}
