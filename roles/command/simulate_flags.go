@@ -80,7 +80,7 @@ func (f *simulateFlags) ranges() []flagRange {
 		{"hosts", f.Hosts >= 1 && f.Hosts <= mostHosts, "1 to 1,000,000"},
 		{"zones", f.Zones >= 1 && f.Zones <= mostNodes, "1 to 1,000"},
 		{"regions", f.Regions >= 1 && f.Regions <= mostNodes, "1 to 1,000"},
-		{"services", f.Services >= 1 && f.Services <= mostHosts, "1 to 1,000,000"},
+		{"services", f.Services >= 1 && f.Services <= limitsfile.MaxBuckets, "1 to 100,000"},
 		{"limit", rate(f.LimitRPS), "0.001 to 1,000,000,000 requests per second"},
 		{"base", rate(f.BaseRPS), "0.001 to 1,000,000,000 requests per second"},
 		{"seconds", f.seconds >= 1 && f.seconds <= mostSeconds, "1 to 2,678,400"},
