@@ -84,12 +84,37 @@ func (l *Limiter) cell(s *Callee, r *rule, caller string, class int) *Cell {
 	return l.addCell(s, r, id)
 }
 
+// SetNewcomers sets the ratio, as Cell.SetRatio takes it, with which cells of
+// callers begin that are seen for the first time; id names bucket, instance and
+// class, its caller is ignored. Without it they begin open, so callers that come
+// with another name each time would never be dropped. 0 begins open again.
+func (l *Limiter) SetNewcomers(id CellID, p float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.newcomers == nil {
+		l.newcomers = make(map[CellID]uint64)
+	}
+	if ratio := FixedRatio(p); ratio > 0 {
+		l.newcomers[id.withoutCaller()] = ratio
+	} else {
+		delete(l.newcomers, id.withoutCaller())
+	}
+}
+
+func (id CellID) withoutCaller() CellID {
+	id.Caller = ""
+	return id
+}
+
 // addCell makes a cell; l.mu is held.
 func (l *Limiter) addCell(s *Callee, r *rule, id CellID) *Cell {
 	c := &Cell{id: id, ratioSpan: l.ratios.take(1), coinSpan: l.coins.take(1)}
 	c.ratio = &c.ratioSpan.words()[0]
 	c.coins, c.stride = c.coinSpan.words(), c.coinSpan.chunk.stride
 	c.resetCoins()
+	if p, ok := l.newcomers[id.withoutCaller()]; ok && id.Caller != "" {
+		c.directed, c.directive = p, true
+	}
 	c.setBucket(r.bucket)
 	s.cells[id] = c
 	l.cells.Store(nil)

@@ -52,6 +52,7 @@ type Limiter struct {
 	configured int                  // services that have a configuration
 	rules      map[string]installed // full name of a bucket → where it is
 	orphans    map[*Cell]*Callee    // cells of callers that no leaf has
+	newcomers  map[CellID]uint64    // cell without its caller → ratio with which new callers begin
 	retired    []*batch
 	counts     *arena // of leaves
 	coins      *arena

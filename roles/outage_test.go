@@ -37,6 +37,35 @@ func TestControllerRestartChangesNothing(t *testing.T) {
 	})
 }
 
+// A controller whose store is lost begins with the epoch that its first life had,
+// and with its first sequences and revision. It is heard all the same, whoever
+// else is new.
+func TestALostStoreSilencesNobody(t *testing.T) {
+	for _, anew := range []string{"", "aggregator-z1"} {
+		t.Run(anew, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, limits(deny1000), []string{"z1", "z2"}, 500, 500, 500, 500)
+				f.offer(10 * time.Minute) // hundreds of directives
+				f.Stop("controller")
+				f.Forget("controller")
+				if anew != "" {
+					f.Stop(anew)
+				}
+				f.offer(time.Second)
+				f.Controller()
+				if anew != "" {
+					f.Aggregator(anew, "z1", "r1")
+				}
+				f.offer(10 * time.Second)
+				f.steady("after the store was lost", 60, 1000, 0.05)
+				f.Limits(limits("limit: {rps: 500}; behavior: deny"))
+				f.offer(2 * time.Second)
+				f.steady("at a limit of the second life", 5, 500, 0.05)
+			})
+		})
+	}
+}
+
 // An aggregator that restarts changes nothing either: its zone goes on counting
 // with its last sums until its hosts have found it.
 func TestAggregatorRestartChangesNothing(t *testing.T) {

@@ -115,6 +115,23 @@ func TestRegionRestartsAlone(t *testing.T) {
 	})
 }
 
+// A parent whose store is lost is heard by its regions, and by all below.
+func TestALostStoreOfTheParentSilencesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newRegions(t, regional, 800, 400)
+		f.offer(10 * time.Minute)
+		f.Stop("controller")
+		f.Forget("controller")
+		f.offer(time.Second)
+		f.Controller()
+		f.offer(10 * time.Second)
+		f.steady("after the parent's store was lost", 60, 1000, 0.05)
+		if f.FleetAt("eu").GetAlone() {
+			t.Error("the region is alone although its parent is there")
+		}
+	})
+}
+
 // What aggregators tell of who sends comes through a region to the top.
 func TestDetailsPassThroughRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -131,3 +131,48 @@ func TestCoherentDropsBreakFewJourneys(t *testing.T) {
 		})
 	}
 }
+
+// Cells of a shared limit whose load is all in one zone keep what they had when
+// the zones are alone: the high tier in one zone, the low one in the other.
+func TestATierInOneZoneKeepsItsRankAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits("tiers: [{name: top, callers: [a]}, {name: rest}]; limit: {rps: 1000}; behavior: deny"), []string{"z1", "z2"}, 900, 900)
+		f.hosts[0].send(buy("a"))
+		f.hosts[1].send(buy("b"))
+		f.offer(slow)
+		check := func(what string) {
+			for range 20 {
+				counts := f.offer(time.Second)
+				near(t, "top tier "+what, float64(counts[0].admitted()), 900, 0.05)
+				near(t, "all "+what, float64(total(counts).admitted()), 1000, 0.05)
+			}
+		}
+		check("with a controller")
+		f.Stop("controller")
+		f.offer(5 * time.Second)
+		check("without")
+	})
+}
+
+// Callers that come with a new name each time do not get past a limit that
+// callers share.
+func TestCallersThatDoNotReturnAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits("share: max-min; limit: {rps: 100}; behavior: deny"), []string{"z1", "z2"}, 10, 10)
+		var admitted, offered [30]int // by second
+		began := time.Now()
+		for n := 0; time.Since(began) < 30*time.Second; n++ {
+			second := int(time.Since(began) / time.Second)
+			offered[second]++
+			if !f.hosts[n%2].limiter.Service("shop").DecideRequest(buy(fmt.Sprint("new-", n))).Dropped {
+				admitted[second]++
+			}
+			time.Sleep(time.Second / 600)
+		}
+		for second, n := range admitted {
+			if second >= 5 && n > 150 {
+				t.Errorf("second %d: %d of %d requests of ever new callers admitted, limit 100", second, n, offered[second])
+			}
+		}
+	})
+}

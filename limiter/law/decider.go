@@ -22,8 +22,7 @@ type Decider struct {
 type decided struct {
 	bucket  *limiter.Bucket
 	limit   float64 // of the cell, or of what it shares; 0: it blocks
-	part    float64 // of the limit that this node may admit; see Part
-	whole   float64 // rate that part is a part of
+	part    Part    // of the limit that this node may admit
 	gate    Gate    // of a cell that is alone
 	shared  *shared // nil: alone
 	mean    Mean    // of a cell that shares a limit
@@ -50,7 +49,7 @@ func (d *Decider) Use(i int, b *limiter.Bucket, id limiter.CellID) {
 	}
 	at := &d.cells[i]
 	if at.bucket == nil {
-		at.admit, at.part = 1, 1
+		at.admit, at.part = 1, Part{Even: 1}
 	}
 	at.bucket, at.limit = b, b.Limit(id.Instance)
 	if b.Block {
@@ -64,7 +63,7 @@ func (d *Decider) join(i int, b *limiter.Bucket, id limiter.CellID) {
 	at := &d.cells[i]
 	at.rank, at.weight = b.Rank(id.Class), b.Weight(id.Caller)
 	if at.shared != nil && (!b.Divides() || at.shared.id != b.Gate(id)) {
-		d.part(i)
+		d.leave(i)
 	}
 	if at.shared != nil || !b.Divides() {
 		return
@@ -81,8 +80,8 @@ func (d *Decider) join(i int, b *limiter.Bucket, id limiter.CellID) {
 	at.shared = s
 }
 
-// part takes a cell out of those that share its limit.
-func (d *Decider) part(i int) {
+// leave takes a cell out of those that share its limit.
+func (d *Decider) leave(i int) {
 	s := d.cells[i].shared
 	d.cells[i].shared, d.cells[i].mean = nil, Mean{}
 	kept := s.cells[:0]
@@ -102,17 +101,38 @@ func (d *Decider) Forget(i int) {
 		return
 	}
 	if d.cells[i].shared != nil {
-		d.part(i)
+		d.leave(i)
 	}
 	d.cells[i] = decided{}
 }
 
-// Part says that this node may admit only a part, in [0, 1], of the cell's
-// limit: what of a whole rate came from it. Of a shared limit it is the part
-// that its cells are of the sum of their wholes. The default is all of it.
-func (d *Decider) Part(i int, part, whole float64) {
-	d.cells[i].part, d.cells[i].whole = part, whole
+// Part is what a node knows of its part of a cell's limit when it goes on alone.
+type Part struct {
+	// Share is what of the cell's load came from the node, in [0, 1]; 0: nothing,
+	// or it is not known.
+	Share float64
+	// Admitted is the rate that the whole cell admitted, in requests per second.
+	// Of a limit that cells share, the part is what of all their admitted rates
+	// came from the node.
+	Admitted float64
+	// Even is the part, in (0, 1], of a node of whose share nothing is known.
+	Even float64
 }
+
+// Part says that this node may admit only a part of the cell's limit. The
+// default is all of it.
+func (d *Decider) Part(i int, p Part) { d.cells[i].part = p }
+
+// of returns the part of a limit that no other cell shares.
+func (p Part) of() float64 {
+	if p.Share > 0 {
+		return min(p.Share, 1)
+	}
+	return p.Even
+}
+
+// Admitted returns the rate that what a verdict speaks of admits.
+func (v *Verdict) Admitted() float64 { return v.Offered * min(v.Admit, 1) }
 
 // Resume takes in what another decider had decided of the cell until now.
 func (d *Decider) Resume(i int, admit float64) {
@@ -145,7 +165,7 @@ func (d *Decider) Offer(now time.Time, i int, rps float64) {
 		return // hosts block by the configuration, whatever is offered
 	case at.shared == nil:
 		at.admit, at.hot = 1, false
-		if limit := at.limit * at.part; limit > 0 {
+		if limit := at.limit * at.part.of(); limit > 0 {
 			at.admit = at.gate.Step(now, rps, limit)
 			at.hot = at.gate.Hot()
 		}
@@ -181,17 +201,18 @@ func (d *Decider) settle(now time.Time, s *shared) {
 	for _, i := range s.cells {
 		at := &d.cells[i]
 		offered += at.offered
-		mine += at.part * at.whole
-		whole += at.whole
-		d.demands = append(d.demands, Demand{Rate: at.mean.Rate(), Weight: at.weight, Rank: at.rank})
+		mine += at.part.Share * at.part.Admitted
+		whole += at.part.Admitted
+		rate := at.mean.Rate()
+		if at.offered == 0 {
+			rate = 0 // a caller that is gone keeps nothing from the others
+		}
+		d.demands = append(d.demands, Demand{Rate: rate, Weight: at.weight, Rank: at.rank})
 	}
 	first := &d.cells[s.cells[0]]
-	limit := first.limit * first.part
-	if whole > 0 {
-		limit = first.limit * mine / whole
-	}
-	if limit <= 0 {
-		return
+	limit := first.limit * first.part.Even
+	if mine > 0 {
+		limit = first.limit * min(1, mine/whole)
 	}
 	s.gate.Step(now, offered, limit)
 	d.admits = Divide(d.admits[:0], limit, first.bucket.Share, d.demands)

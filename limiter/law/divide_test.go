@@ -144,7 +144,7 @@ func TestDeciderOfAPart(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	var d Decider
 	d.Use(0, &limiter.Bucket{Service: "pay", Name: "all", LimitRPS: 1000}, limiter.CellID{Bucket: "pay/all"})
-	d.Part(0, 0.25, 4000)
+	d.Part(0, Part{Share: 0.25, Admitted: 4000})
 	if d.Offer(now, 0, 500); math.Abs(d.Admit(0)-0.5) > 1e-9 {
 		t.Errorf("a quarter of 1000 admits %v of 500, want 0.5", d.Admit(0))
 	}
@@ -154,8 +154,8 @@ func TestDeciderOfAPart(t *testing.T) {
 	for i, id := range ids {
 		s.Use(i, b, id)
 	}
-	s.Part(0, 1, 100)   // all of 100
-	s.Part(1, 0.5, 300) // half of 300: together 250 of 400
+	s.Part(0, Part{Share: 1, Admitted: 100})   // all of 100
+	s.Part(1, Part{Share: 0.5, Admitted: 300}) // half of 300: together 250 of 400
 	s.Offer(now, 0, 100)
 	s.Offer(now, 1, 1050)
 	s.Settle(now, func(int) {})

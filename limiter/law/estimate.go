@@ -106,7 +106,7 @@ func (e *Estimate) weight(elapsed, over float64) float64 {
 
 // jump returns the rate over the shortest recent window that chance does not
 // explain, with its length and its first interval: beyond four deviations of
-// such a count and four requests, and a tenth of it.
+// such a count and five requests, and a tenth of it.
 func (e *Estimate) jump() (rate, seconds float64, first interval, jumped bool) {
 	var count float64
 	for w := 1; w <= e.since; w++ { // from the last interval back

@@ -40,7 +40,7 @@ const (
 	EventRefill = 2  // and each second from then on
 
 	jumpSigmas  = 4    // beyond so many deviations of a count a rate has jumped
-	jumpSlack   = 4    // and so many requests
+	jumpSlack   = 5    // and so many requests
 	jumpShare   = 0.1  // and such a share
 	sumSlack    = 2    // of a sum: so many requests a period instead of jumpSlack
 	eventSigmas = 4    // a rate that left the one last reported by so many deviations

@@ -26,9 +26,9 @@ const (
 	MaxReport = 1 << 20
 	// MaxDown is the most bytes of a message down: a whole configuration.
 	MaxDown = 16 << 20
-	// MaxEpoch is the highest epoch that is believed of a hello. A decider
-	// counts its starts, so none comes near; without a bound one forged hello
-	// would use up all epochs there are.
+	// MaxEpoch is the highest epoch that is believed of anybody. A decider counts
+	// its starts, so none comes near; without a bound one forged hello would use
+	// up all epochs there are, and one forged directive silence all deciders.
 	MaxEpoch = 1 << 32
 
 	// MaxReason is the most bytes of why a node refused a configuration.
@@ -55,7 +55,7 @@ func Heard(epochs map[string]uint64) []*grlv1.Heard {
 // has heard, 0 if what it says cannot be.
 func HeardEpoch(m *grlv1.Hello, decider string) uint64 {
 	for _, h := range m.GetHeard() {
-		if h.GetDecider() == decider && h.GetEpoch() <= MaxEpoch {
+		if h.GetDecider() == decider && h.GetEpoch() < MaxEpoch {
 			return h.GetEpoch()
 		}
 	}

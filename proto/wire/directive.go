@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"fmt"
+
 	"math"
 	"slices"
 
@@ -11,6 +13,9 @@ import (
 // CheckDirective is CheckReport for a directive; only its column of admits may
 // not be empty.
 func CheckDirective(m *grlv1.Directive, names int) error {
+	if m.GetEpoch() > MaxEpoch {
+		return fmt.Errorf("epoch %d, at most %d", m.GetEpoch(), uint64(MaxEpoch))
+	}
 	n := len(m.GetCell())
 	for _, column := range [...]int{
 		len(m.GetOfferedMicroRps()), len(m.GetHosts()), len(m.GetShare()),

@@ -120,6 +120,9 @@ func FromBehavior(b limiter.Behavior) grlv1.Behavior {
 // returns an error if m is a change to another revision than the held one, or
 // breaks a rule of limiter.Configuration.
 func ToConfiguration(held *limiter.Configuration, m *grlv1.Configuration) (*limiter.Configuration, error) {
+	if m.GetEpoch() > MaxEpoch {
+		return nil, fmt.Errorf("configuration of epoch %d, at most %d", m.GetEpoch(), uint64(MaxEpoch))
+	}
 	c := &limiter.Configuration{Epoch: m.GetEpoch(), Revision: m.GetRevision(), PublicURL: m.GetPublicUrl()}
 	if !m.GetWhole() {
 		if held.Revision != m.GetBase() {

@@ -115,7 +115,7 @@ func configuration() *rapid.Generator[*limiter.Configuration] {
 	return rapid.Custom(func(t *rapid.T) *limiter.Configuration {
 		services := rapid.SliceOfNDistinct(service(), 0, 4, func(s limiter.Service) string { return s.Name }).Draw(t, "services")
 		return &limiter.Configuration{
-			Epoch:    rapid.Uint64().Draw(t, "epoch"),
+			Epoch:    rapid.Uint64Range(0, MaxEpoch).Draw(t, "epoch"),
 			Revision: rapid.Uint64Range(1, 1<<40).Draw(t, "revision"),
 			Services: sorted(services),
 		}

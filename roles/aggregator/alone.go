@@ -65,21 +65,21 @@ func (n *node) adopt(d *decider, i int) {
 	s.decider = d
 	b, id := n.bucketOf(i)
 	n.stand.Use(i, b, id)
-	n.stand.Part(i, n.part(b, s.share), s.given.Offered)
+	n.stand.Part(i, n.part(b, s))
 	if s.version != 0 {
 		n.stand.Resume(i, s.told.Admit)
 	}
 	n.moved.Touch(i)
 }
 
-// part returns the part of a cell's limit that this node may admit alone: its
-// last share of the load, or an equal one if that is not known.
-func (n *node) part(b *limiter.Bucket, share float64) float64 {
-	aggregators := n.aggregators(b.Scope)
-	if share > 0 && (b.Scope != limiter.Zone || aggregators > 1) {
-		return min(share, 1)
+// part returns the part of a cell's limit that this node may admit alone.
+func (n *node) part(b *limiter.Bucket, s *cellState) law.Part {
+	aggregators := max(1, n.aggregators(b.Scope))
+	p := law.Part{Share: s.share, Admitted: s.given.Admitted(), Even: 1 / float64(aggregators)}
+	if b.Scope == limiter.Zone && aggregators == 1 {
+		p.Share = 1 // there is nobody else
 	}
-	return 1 / float64(max(1, aggregators))
+	return p
 }
 
 // aggregators returns how many there are in this node's instance of a scope, 0

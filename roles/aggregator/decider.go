@@ -142,6 +142,23 @@ func (d *decider) speaks(now time.Time) bool {
 	return d.alone || d.turn > 0 && now.Sub(d.heard) <= law.DeciderSilent
 }
 
+// farAhead is how many directives a host that comes from another aggregator may
+// know of that have not come here yet.
+const farAhead = 100
+
+// noticeUsedUp takes in which directives a host has taken. One far ahead of what
+// the parents say under the same epoch is of a controller that lost its store
+// since: that epoch is used up.
+func (n *node) noticeUsedUp(m *grlv1.Report) {
+	for _, t := range m.GetTaken() {
+		d := n.deciders[t.GetDecider()]
+		if d != nil && t.GetEpoch() == d.taken.Epoch && t.GetEpoch() < wire.MaxEpoch && t.GetSequence() > d.taken.Sequence+farAhead {
+			n.hostsHeard.raise(d.name, t.GetEpoch()+1)
+			n.heard.raise(d.name, t.GetEpoch()+1)
+		}
+	}
+}
+
 // outdated reports whether hosts would refuse a directive for its epoch without
 // the parent knowing. It happens when this node is as new as the parent's
 // store: only hosts remember the epochs before.

@@ -131,6 +131,7 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 		n.roster++
 	}
 	h.last = m
+	n.noticeUsedUp(m)
 	return true, nil
 }
 

@@ -49,7 +49,7 @@ func (s *state) restore(now time.Time, k statefile.State) error {
 	if err := s.limiter.Install(*k.Configuration); err != nil {
 		return fmt.Errorf("restore configuration: %w", err)
 	}
-	s.config, s.buckets = k.Configuration, k.Configuration.ByName()
+	s.use(k.Configuration)
 	for i := range k.Deciders {
 		kept := &k.Deciders[i]
 		d := &decider{taken: kept.Stamp, heard: now.Add(-kept.Age(now))}

@@ -22,12 +22,14 @@ type state struct {
 	region  string
 	config  *limiter.Configuration
 	buckets map[string]*limiter.Bucket // full name → bucket of config
+	shares  bool                       // a bucket divides its limit among callers
 	refused refusal
 
 	table    law.Cells
 	cells    []cell        // by index of table
 	elapsed  time.Duration // of the last interval measured; 0: none yet
 	deciders map[string]*decider
+	welcomed map[limiter.CellID]float64 // ratios with which new callers begin
 	totals   totals
 	traffic  traffic
 	budget   law.Budget // of event reports
@@ -128,12 +130,16 @@ func (s *state) measure(now time.Time, elapsed time.Duration) {
 // apply writes the ratio of each cell into the limiter: that of its directive,
 // bridged by what the host knows, less what the directive's age takes off.
 func (s *state) apply(now time.Time) {
+	newcomers := s.welcome(now)
 	for c := range s.limiter.Cells() {
-		i, ok := s.table.Find(c.ID())
-		if !ok || s.cells[i].decider == nil {
-			continue // no directive ever: open
+		var at *cell
+		if i, ok := s.table.Find(c.ID()); ok {
+			at = &s.cells[i]
 		}
-		at := &s.cells[i]
+		if at == nil || at.decider == nil {
+			s.applyNewcomer(c, newcomers)
+			continue
+		}
 		holds := s.holds(c.Bucket(), now.Sub(at.decider.heard))
 		if holds == 0 {
 			c.SetOpen()
@@ -170,9 +176,18 @@ func (s *state) install(m *grlv1.Configuration) (bool, error) {
 		s.refused = refusal{m.GetRevision(), wire.Reason(err.Error())}
 		return false, err
 	}
-	s.config, s.buckets, s.refused = c, c.ByName(), refusal{}
+	s.use(c)
+	s.refused = refusal{}
 	s.forget()
 	return true, nil
+}
+
+// use makes c the configuration held.
+func (s *state) use(c *limiter.Configuration) {
+	s.config, s.buckets, s.shares = c, c.ByName(), false
+	for _, b := range s.buckets {
+		s.shares = s.shares || b.Share == limiter.MaxMin
+	}
 }
 
 // forget drops the cells that the configuration no longer has.

@@ -47,13 +47,19 @@ func (n *node) standIn() {
 // much as its aggregators are among those of the fleet.
 func (n *node) takePart(i int) {
 	at := &n.region.passed[i]
-	n.decider.Part(i, n.part(at), at.said.Offered)
+	n.decider.Part(i, law.Part{Share: at.share, Admitted: at.said.Admitted(), Even: n.even()})
 }
 
+// part returns this region's part of a cell's limit.
 func (n *node) part(at *passed) float64 {
 	if at.share > 0 {
 		return at.share
 	}
+	return n.even()
+}
+
+// even returns the part of a region of whose share nothing is known.
+func (n *node) even() float64 {
 	var own, all float64
 	for _, z := range n.sizes.zones {
 		all += float64(z.GetAggregators())

@@ -206,6 +206,7 @@ func (c *child) taken(decider string) (law.Stamp, bool) {
 func (n *node) take(now time.Time, c *child, m *grlv1.Report) {
 	m.RefusedReason = wire.Reason(m.GetRefusedReason())
 	c.sequence, c.heard, c.last = m.GetSequence(), now, m
+	n.noticeUsedUp(c)
 	n.received++
 	c.rates.Note(c.sequence, n.received)
 	if !m.GetRatesOnly() {
@@ -224,6 +225,40 @@ func (n *node) follows(c *child) uint64 {
 		return stamp.Epoch
 	}
 	return 0
+}
+
+// ahead returns this controller's epoch if the child has taken a directive of it
+// that was not published yet: a controller whose store was lost, or restored,
+// had the same one before. Else 0.
+func (n *node) ahead(c *child) uint64 {
+	if stamp, ok := c.taken(n.own.name); ok && stamp.Epoch == n.epoch && stamp.Sequence > n.own.stamp.Sequence {
+		return n.epoch
+	}
+	return 0
+}
+
+// farAhead is how many of the parent's directives a child that was elsewhere may
+// know of that have not come here yet.
+const farAhead = 100
+
+// noticeUsedUp takes in which of the parent's directives a child has taken. One
+// far ahead of what the parent says under the same epoch is of a controller that
+// lost its store since: that epoch is used up.
+func (n *node) noticeUsedUp(c *child) {
+	if n.region == nil {
+		return
+	}
+	r := n.region
+	if s, ok := c.taken(globalDecider); ok && s.Epoch == r.taken.Epoch && s.Epoch < wire.MaxEpoch && s.Sequence > r.taken.Sequence+farAhead {
+		r.below = max(r.below, s.Epoch+1)
+		r.epoch = max(r.epoch, r.below)
+	}
+}
+
+// usedUp reports whether receivers may refuse directives of this epoch because
+// they have heard that one.
+func (n *node) usedUp(heard uint64) bool {
+	return heard > n.epoch || heard == n.epoch && n.own.stamp == (law.Stamp{})
 }
 
 // named takes in the cells that a report names, and checks its columns.

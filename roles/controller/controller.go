@@ -242,13 +242,11 @@ func (c *Controller) install(ctx context.Context, revision store.Revision, servi
 	c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision.Number, "services", len(services), "buckets", len(c.node.buckets))
 }
 
-// raise makes the epoch higher than one that was heard, so that receivers take
-// this controller's directives although its store was lost or restored.
+// raise makes the epoch higher than one that is used up, 0 for none, so that
+// receivers take this controller's directives although its store was lost or
+// restored.
 func (c *Controller) raise(ctx context.Context, heard uint64) {
-	c.mu.Lock()
-	behind := heard > c.node.epoch
-	c.mu.Unlock()
-	if !behind {
+	if heard == 0 {
 		return
 	}
 	epoch, err := c.opts.Store.NextEpoch(ctx, heard)

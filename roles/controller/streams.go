@@ -39,7 +39,7 @@ func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	if err != nil {
 		return rpcError(connect.CodeInvalidArgument, err)
 	}
-	c.raise(ctx, wire.HeardEpoch(hello, c.node.own.name))
+	c.raise(ctx, c.usedUp(hello))
 	child, err := c.join(hello, before)
 	if err != nil {
 		return err
@@ -47,6 +47,9 @@ func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	defer c.streams.Done()
 	log := c.opts.Log.With("child", roleWord(hello.GetRole()), "node", hello.GetNode(), "zone", hello.GetZone(), "child_region", hello.GetRegion())
 	log.InfoContext(ctx, "child joined")
+	if twin := c.twin(child); twin != "" {
+		log.ErrorContext(ctx, "two controllers of one region: what it is offered counts twice, stop one of them", "other", twin)
+	}
 	err = c.serve(ctx, child, s)
 	c.leave(child)
 	level := slog.LevelWarn
@@ -55,6 +58,20 @@ func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	}
 	log.Log(ctx, level, "child left", "err", err)
 	return err
+}
+
+// twin returns the node of another regional controller of a child's region, ""
+// if there is none.
+func (c *Controller) twin(child *child) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for other := range c.node.children {
+		if other != child && child.hello.GetRole() == grlv1.Role_ROLE_CONTROLLER && other.hello.GetRole() == child.hello.GetRole() &&
+			other.hello.GetRegion() == child.hello.GetRegion() {
+			return other.hello.GetNode()
+		}
+	}
+	return ""
 }
 
 // checkHello returns an error if the sender of a hello is no child of a
@@ -144,6 +161,27 @@ func (c *Controller) serve(ctx context.Context, child *child, s *downlink.Stream
 
 // take takes in one message of a child.
 func (c *Controller) take(ctx context.Context, child *child, m *grlv1.JoinRequest) error {
+	err := c.takeIn(ctx, child, m)
+	c.mu.Lock()
+	ahead := c.node.ahead(child)
+	c.mu.Unlock()
+	c.raise(ctx, ahead)
+	return err
+}
+
+// usedUp returns the epoch that the sender of a hello has heard, if ours must
+// be above it; else 0.
+func (c *Controller) usedUp(hello *grlv1.Hello) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	heard := wire.HeardEpoch(hello, c.node.own.name)
+	if heard > 0 && c.node.usedUp(heard) {
+		return heard
+	}
+	return 0
+}
+
+func (c *Controller) takeIn(ctx context.Context, child *child, m *grlv1.JoinRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.node.children[child] {

@@ -52,11 +52,7 @@ func (n *node) listen(ev *event) {
 	v.prepare()
 	for _, c := range v.cells {
 		at := &n.verdicts[c]
-		part := at.share
-		if part == 0 {
-			part = n.partOf(c)
-		}
-		v.law.Part(int(c), part, at.Offered)
+		v.law.Part(int(c), law.Part{Share: at.share, Admitted: at.Admitted(), Even: n.partOf(c)})
 		if at.Admit != 0 {
 			v.law.Resume(int(c), at.Admit)
 		}

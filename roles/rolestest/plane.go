@@ -83,6 +83,14 @@ func (p *Plane) Region(name string) {
 	p.runController(name, config)
 }
 
+// Forget deletes the store of a controller that does not run.
+func (p *Plane) Forget(name string) {
+	p.t.Helper()
+	if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 func (p *Plane) runController(name string, config controller.Config) *controller.Controller {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
