@@ -102,18 +102,23 @@ func (r *recorder) metrics(out *Result) Metrics {
 	return m
 }
 
-// over returns the requests above the limit.
+// over returns the requests above the limit, in groups of slots of which the
+// load was above it.
 func (j *judge) over(s *Series) float64 {
 	from, to := j.slots(Span{j.plan.From, j.plan.Length}, len(s.Admitted))
-	group := max(1, int(math.Ceil(1000/(s.Limit*j.slot.Seconds())-1e-9)))
+	seconds := min(1, 1000/s.Limit) // longer ones would hide a surge
+	group := max(1, int(math.Ceil(seconds/j.slot.Seconds()-1e-9)))
 	sum := 0.0
 	for i := from; i < to; i += group {
 		end := min(i+group, to)
-		excess := 0.0
+		excess, overload := 0.0, 0.0
 		for k := i; k < end; k++ {
 			excess += (s.Admitted[k] - s.Limit) * j.slot.Seconds()
+			overload += s.Mean[k] - s.Limit
 		}
-		sum += max(0, excess)
+		if overload > 0 {
+			sum += max(0, excess)
+		}
 	}
 	return sum
 }
@@ -135,13 +140,14 @@ func (j *judge) falseDrops(s *Series) (dropped, offered float64) {
 // which 5 % is at least five deviations, stays within 5 % of what it should be.
 func (j *judge) settle(s *Series) float64 {
 	from, to := j.slots(Span{j.plan.Change, j.plan.Settled}, len(s.Admitted))
-	settled := to
+	settled, judged := to, false
 	for i := to - 1; i >= from; i-- {
 		want := max(1e-3, min(s.Limit, s.Mean[i])) // a Poisson count's variance, too
 		window := max(1, int(math.Ceil(1/(0.01*0.01*want)/j.slot.Seconds())))
 		if i+window > to {
 			continue
 		}
+		judged = true
 		got, due := 0.0, 0.0
 		for k := i; k < i+window; k++ {
 			got += s.Admitted[k]
@@ -152,7 +158,10 @@ func (j *judge) settle(s *Series) float64 {
 		}
 		settled = i
 	}
-	if settled == to || to == from {
+	switch {
+	case !judged:
+		return math.NaN() // too few requests to tell 5 % from chance
+	case settled == to:
 		return math.Inf(1)
 	}
 	return (time.Duration(settled)*j.slot - j.plan.Change).Seconds()

@@ -70,12 +70,14 @@ type Series struct {
 // before the end is +Inf. Several buckets count together: areas and limits are
 // added up.
 type Metrics struct {
-	// OvershootSeconds is the area of admitted above the limit, over the limit.
-	// It is taken in slots of 50 ms, or as long as the limit needs for 1,000
-	// requests, and contains the noise of such slots.
+	// OvershootSeconds is the area of admitted above the limit while the mean load
+	// is above it, over the limit. It is taken in slots of 50 ms, or as long as the
+	// limit needs for 1,000 requests but at most a second, and contains the noise
+	// of such slots.
 	OvershootSeconds float64 `json:"overshoot_seconds"`
 	// SettleSeconds is how long after the change the admitted rate came within
-	// 5 % of the limit, or of the load if that is less, for good.
+	// 5 % of the limit, or of the load if that is less, for good; NaN where the
+	// requests are too few to tell 5 % from chance.
 	SettleSeconds float64 `json:"settle_seconds"`
 	// FalseDropsSeconds is what was dropped while the mean load, and the
 	// retries that came, were within the limit; over the limit.

@@ -20,8 +20,8 @@ type Metric struct {
 // Metrics returns what a run is judged by, in the order of the table.
 func Metrics() []Metric {
 	return []Metric{
-		{"overshoot_seconds", "s of limit", "what was admitted above the limit, chance included", 2},
-		{"settle_seconds", "s", "from the change until admitted stays within 5 % of the limit, or of the load if that is less", 2},
+		{"overshoot_seconds", "s of limit", "what was admitted above the limit while the load was, chance included", 2},
+		{"settle_seconds", "s", "from the change until admitted stays within 5 % of the limit, or of the load if that is less; – where too few requests tell", 2},
 		{"false_drops_seconds", "s of limit", "what was dropped while the load was within the limit", 2},
 		{"false_drops_percent", "% of offered", "the same, of what was offered meanwhile", 2},
 		{"steady_sd_percent", "% of limit", "deviation of the seconds of steady overload", 2},
