@@ -160,7 +160,7 @@ func (f *Fleet) row(n *Node) nodeRow {
 	switch r.State {
 	case nodeCutOff:
 		r.StateText = "Cut off " + r.ReportAge
-		r.Remark = "Its hosts hold their last ratios, then decay and open; the zone counts with its last rates for 30 s."
+		r.Remark = "It goes on alone with its last share, then its hosts hold their last ratios, decay and open; it counts with its last rates for 30 s."
 	case nodeRefused:
 		r.StateText = fmt.Sprintf("Refused r%d", n.RefusedRevision)
 		r.Remark = "Keeps " + r.Revision + ": “" + printable(n.RefusedReason) + "”"

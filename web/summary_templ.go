@@ -160,7 +160,7 @@ func summaryRegion(v summaryView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</bdi></p><p>Limits stay in force there for a while: hosts hold their last ratios, then decay and open. Numbers that include it are the last known ones.</p></div></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</bdi></p><p>Its limits go on there for a while: what is cut off decides its last share alone, then hosts hold their last ratios, decay and open. Numbers that include it are the last known ones.</p></div></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -210,8 +210,12 @@ func (c *Controller) decide(ctx context.Context) error {
 			}
 		}
 		c.mu.Lock()
-		began := time.Now()
-		if publish(began) {
+		began, wasAlone := time.Now(), c.node.alone()
+		publishing := publish(began)
+		if c.node.alone() && !wasAlone {
+			c.opts.Log.WarnContext(ctx, "parent is silent: deciding this region's part of global limits alone", "autonomy", c.opts.Config.Autonomy)
+		}
+		if publishing {
 			published = began
 			c.wakeChildren()
 		}
