@@ -45,7 +45,7 @@ func TestALostStoreSilencesNobody(t *testing.T) {
 		t.Run(anew, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(t, limits(deny1000), []string{"z1", "z2"}, 500, 500, 500, 500)
-				f.offer(10 * time.Minute) // hundreds of directives
+				f.offer(3 * time.Minute) // more directives than the second life gives soon
 				f.Stop("controller")
 				f.Forget("controller")
 				if anew != "" {
@@ -57,7 +57,7 @@ func TestALostStoreSilencesNobody(t *testing.T) {
 					f.Aggregator(anew, "z1", "r1")
 				}
 				f.offer(10 * time.Second)
-				f.steady("after the store was lost", 60, 1000, 0.05)
+				f.steady("after the store was lost", 20, 1000, 0.05)
 				f.Limits(limits("limit: {rps: 500}; behavior: deny"))
 				f.offer(2 * time.Second)
 				f.steady("at a limit of the second life", 5, 500, 0.05)

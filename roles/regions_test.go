@@ -119,13 +119,13 @@ func TestRegionRestartsAlone(t *testing.T) {
 func TestALostStoreOfTheParentSilencesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newRegions(t, regional, 800, 400)
-		f.offer(10 * time.Minute)
+		f.offer(3 * time.Minute)
 		f.Stop("controller")
 		f.Forget("controller")
 		f.offer(time.Second)
 		f.Controller()
 		f.offer(10 * time.Second)
-		f.steady("after the parent's store was lost", 60, 1000, 0.05)
+		f.steady("after the parent's store was lost", 20, 1000, 0.05)
 		if f.FleetAt("eu").GetAlone() {
 			t.Error("the region is alone although its parent is there")
 		}
