@@ -9,11 +9,12 @@ import (
 // TestFaultOfTheControllerInASurge kills the controller for ten seconds, in
 // which load rises to 15 times: the zones go on alone, and keep to the limit.
 func TestFaultOfTheControllerInASurge(t *testing.T) {
-	const (
-		limit  = 300.0
-		before = limit / 2
-		surge  = 15 * before
-	)
+	limit := 80.0
+	if *measure { // more than a machine with other tests, and their checks, can bear
+		limit = 300
+	}
+	before := limit / 2
+	surge := 15 * before
 	f := newFleet(t, limit, []zoneSize{{1, 2}, {1, 2}})
 	began := time.Now()
 	l, _ := f.load(before)
