@@ -1,6 +1,9 @@
 package limiter
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Behavior says what happens to the requests that a bucket selects. The zero
 // value is Allow, so a bucket without one drops nothing.
@@ -152,6 +155,12 @@ type Bucket struct {
 	Coherent bool
 	// HoldOnSilence keeps the last ratio for as long as nothing is heard.
 	HoldOnSilence bool
+	// CandidateRPS is a second limit, in requests per second, that is judged
+	// beside the enforced one and drops nothing; 0: there is none. It needs
+	// Deny, and excludes Block.
+	CandidateRPS float64
+	// Cap is the cap that the bucket stands for; nil for a configured bucket.
+	Cap *Cap
 }
 
 // FullName returns the name by which the bucket goes outside its limits file,
@@ -233,14 +242,28 @@ type Configuration struct {
 	// PublicURL is where people reach the dashboard, for the links in
 	// refusals; empty: none.
 	PublicURL string
+	// Serial counts what changed beside the revisions: Caps, AllDisabled and
+	// Disabled.
+	Serial uint64
+	Caps   []Cap
+	// AllDisabled stops all dropping, Disabled that of single services.
+	AllDisabled bool
+	Disabled    []string
 }
 
-// Newer reports whether c replaces a configuration of that epoch and revision.
-func (c *Configuration) Newer(epoch, revision uint64) bool {
-	return c.Epoch > epoch || c.Epoch == epoch && c.Revision > revision
+// Version orders configurations; zero before the first.
+type Version struct{ Epoch, Revision, Serial uint64 }
+
+// Version returns that of c.
+func (c *Configuration) Version() Version { return Version{c.Epoch, c.Revision, c.Serial} }
+
+// After reports whether v replaces w.
+func (v Version) After(w Version) bool {
+	return cmp.Or(cmp.Compare(v.Epoch, w.Epoch), cmp.Compare(v.Revision, w.Revision), cmp.Compare(v.Serial, w.Serial)) > 0
 }
 
-// ByName returns the buckets of c by their full names.
+// ByName returns the buckets of c by their full names, those that stand for
+// caps too.
 func (c *Configuration) ByName() map[string]*Bucket {
 	m := make(map[string]*Bucket)
 	for i := range c.Services {
@@ -248,6 +271,10 @@ func (c *Configuration) ByName() map[string]*Bucket {
 			b := &c.Services[i].Buckets[j]
 			m[b.FullName()] = b
 		}
+	}
+	for i := range c.Caps {
+		b := c.Caps[i].Bucket()
+		m[b.FullName()] = &b
 	}
 	return m
 }

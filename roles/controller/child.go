@@ -401,7 +401,7 @@ func (c *child) toldShare(cell int) *float32 {
 // configurationFor returns the configuration message a child lacks, nil if it
 // has all it asked for.
 func (n *node) configurationFor(c *child) *grlv1.Configuration {
-	held := c.config != nil && !n.config.Newer(c.config.Epoch, c.config.Revision)
+	held := c.config != nil && !n.config.Version().After(c.config.Version())
 	if n.config.Revision == 0 || held && c.sizes == n.sizes.version {
 		return nil
 	}

@@ -130,13 +130,13 @@ func (c *Controller) Handler() http.Handler {
 		hosts = append(hosts, u.Hostname())
 	}
 	dashboard := web.Options{
-		Backend: view{c},
+		Backend: view{Controller: c},
 		Log:     c.opts.Log,
 		Version: c.opts.Version,
 		Hosts:   hosts,
 		AnyHost: c.opts.AnyHost,
 	}
-	path, api := grlv1connect.NewViewServiceHandler(view{c}, connect.WithReadMaxBytes(wire.MaxReport))
+	path, api := grlv1connect.NewViewServiceHandler(view{Controller: c}, connect.WithReadMaxBytes(wire.MaxReport))
 	mux.Handle(path, web.CheckHost(dashboard, api))
 	mux.Handle("/", web.New(dashboard))
 	return mux

@@ -116,7 +116,7 @@ func (c *Controller) takeFromParent(ctx context.Context, p *uplink.Parent, m *gr
 // holds mu.
 func (c *Controller) installFromParent(ctx context.Context, m *grlv1.Configuration) error {
 	n, held := c.node, c.node.config
-	if held.Newer(m.GetEpoch(), m.GetRevision()) {
+	if held.Version().After(wire.Version(m)) {
 		return nil // from a controller that is behind
 	}
 	next, err := wire.ToConfiguration(held, m)

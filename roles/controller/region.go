@@ -144,7 +144,7 @@ func (n *node) takeConfiguration(c *limiter.Configuration, zones []*grlv1.ZoneSi
 	r := n.region
 	r.epoch = max(r.epoch, c.Epoch)
 	r.refused = refusal{}
-	if c.Newer(n.config.Epoch, n.config.Revision) {
+	if c.Version().After(n.config.Version()) {
 		n.install(c)
 		r.fresh = true
 	}

@@ -11,13 +11,17 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
 	"grl/proto/wire"
 	"grl/store"
 	"grl/web"
 )
 
 // view answers what the controller sees now, for the API and the dashboard.
-type view struct{ *Controller }
+type view struct {
+	*Controller
+	grlv1connect.UnimplementedViewServiceHandler
+}
 
 // Buckets returns a row for each cell, and one for each bucket that nobody
 // calls.

@@ -824,7 +824,9 @@ type Report struct {
 	Warming bool `protobuf:"varint,16,opt,name=warming,proto3" json:"warming,omitempty"`
 	// Only rates are said, at once and between two periods; counts stay as they
 	// were, and their columns are empty.
-	RatesOnly     bool `protobuf:"varint,17,opt,name=rates_only,json=ratesOnly,proto3" json:"rates_only,omitempty"`
+	RatesOnly bool `protobuf:"varint,17,opt,name=rates_only,json=ratesOnly,proto3" json:"rates_only,omitempty"`
+	// With config_epoch and config_revision: the configuration the node holds.
+	ConfigSerial  uint64 `protobuf:"varint,18,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -978,6 +980,13 @@ func (x *Report) GetRatesOnly() bool {
 	return false
 }
 
+func (x *Report) GetConfigSerial() uint64 {
+	if x != nil {
+		return x.ConfigSerial
+	}
+	return 0
+}
+
 // Node is what a parent knows of one of its children.
 type Node struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -998,6 +1007,7 @@ type Node struct {
 	DirectiveAgeMs uint32 `protobuf:"varint,12,opt,name=directive_age_ms,json=directiveAgeMs,proto3" json:"directive_age_ms,omitempty"`
 	// Hosts below it.
 	Hosts         uint32 `protobuf:"varint,13,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	ConfigSerial  uint64 `protobuf:"varint,14,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1119,6 +1129,13 @@ func (x *Node) GetDirectiveAgeMs() uint32 {
 func (x *Node) GetHosts() uint32 {
 	if x != nil {
 		return x.Hosts
+	}
+	return 0
+}
+
+func (x *Node) GetConfigSerial() uint64 {
+	if x != nil {
+		return x.ConfigSerial
 	}
 	return 0
 }
@@ -1612,9 +1629,21 @@ type Configuration struct {
 	// Where people reach the dashboard, for the links in refusals; empty: none.
 	PublicUrl string `protobuf:"bytes,8,opt,name=public_url,json=publicUrl,proto3" json:"public_url,omitempty"`
 	// Aggregators per zone, for the share of one that lost its controller.
-	Zones         []*ZoneSize `protobuf:"bytes,7,rep,name=zones,proto3" json:"zones,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Zones []*ZoneSize `protobuf:"bytes,7,rep,name=zones,proto3" json:"zones,omitempty"`
+	// Counts what changed beside the revisions: caps, and what is disabled. It
+	// orders configurations of one epoch and revision.
+	Serial uint64 `protobuf:"varint,9,opt,name=serial,proto3" json:"serial,omitempty"`
+	// All caps that the receiver shall hold, also in a change.
+	Caps []*Cap `protobuf:"bytes,10,rep,name=caps,proto3" json:"caps,omitempty"`
+	// What shall drop nothing: everything, or these services. Whole, also in a
+	// change.
+	AllDisabled      bool     `protobuf:"varint,11,opt,name=all_disabled,json=allDisabled,proto3" json:"all_disabled,omitempty"`
+	DisabledServices []string `protobuf:"bytes,12,rep,name=disabled_services,json=disabledServices,proto3" json:"disabled_services,omitempty"`
+	// A receiver that reads only up to a lower version refuses the configuration.
+	// 0 and 1: any receiver.
+	MinReaderVersion uint32 `protobuf:"varint,13,opt,name=min_reader_version,json=minReaderVersion,proto3" json:"min_reader_version,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Configuration) Reset() {
@@ -1703,6 +1732,176 @@ func (x *Configuration) GetZones() []*ZoneSize {
 	return nil
 }
 
+func (x *Configuration) GetSerial() uint64 {
+	if x != nil {
+		return x.Serial
+	}
+	return 0
+}
+
+func (x *Configuration) GetCaps() []*Cap {
+	if x != nil {
+		return x.Caps
+	}
+	return nil
+}
+
+func (x *Configuration) GetAllDisabled() bool {
+	if x != nil {
+		return x.AllDisabled
+	}
+	return false
+}
+
+func (x *Configuration) GetDisabledServices() []string {
+	if x != nil {
+		return x.DisabledServices
+	}
+	return nil
+}
+
+func (x *Configuration) GetMinReaderVersion() uint32 {
+	if x != nil {
+		return x.MinReaderVersion
+	}
+	return 0
+}
+
+// Cap is an incident limit. It is tried before the buckets of its service.
+type Cap struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Given by the controller, unique for ever.
+	Id      string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Service string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
+	Match   *Match `protobuf:"bytes,3,opt,name=match,proto3" json:"match,omitempty"`
+	// Types that are valid to be assigned to Gate:
+	//
+	//	*Cap_Limit
+	//	*Cap_Block
+	Gate   isCap_Gate `protobuf_oneof:"gate"`
+	Author string     `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
+	Reason string     `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Time left when this was sent; the receiver counts it on its own clock. At
+	// and below 0 the cap ramps out, or has.
+	RemainingMs   int64 `protobuf:"zigzag64,8,opt,name=remaining_ms,json=remainingMs,proto3" json:"remaining_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cap) Reset() {
+	*x = Cap{}
+	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cap) ProtoMessage() {}
+
+func (x *Cap) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cap.ProtoReflect.Descriptor instead.
+func (*Cap) Descriptor() ([]byte, []int) {
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Cap) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Cap) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *Cap) GetMatch() *Match {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *Cap) GetGate() isCap_Gate {
+	if x != nil {
+		return x.Gate
+	}
+	return nil
+}
+
+func (x *Cap) GetLimit() *Limit {
+	if x != nil {
+		if x, ok := x.Gate.(*Cap_Limit); ok {
+			return x.Limit
+		}
+	}
+	return nil
+}
+
+func (x *Cap) GetBlock() bool {
+	if x != nil {
+		if x, ok := x.Gate.(*Cap_Block); ok {
+			return x.Block
+		}
+	}
+	return false
+}
+
+func (x *Cap) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Cap) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Cap) GetRemainingMs() int64 {
+	if x != nil {
+		return x.RemainingMs
+	}
+	return 0
+}
+
+type isCap_Gate interface {
+	isCap_Gate()
+}
+
+type Cap_Limit struct {
+	Limit *Limit `protobuf:"bytes,4,opt,name=limit,proto3,oneof"`
+}
+
+type Cap_Block struct {
+	// Drops everything; never a limit of 0.
+	Block bool `protobuf:"varint,5,opt,name=block,proto3,oneof"`
+}
+
+func (*Cap_Limit) isCap_Gate() {}
+
+func (*Cap_Block) isCap_Gate() {}
+
 type ZoneSize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Zone          string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
@@ -1714,7 +1913,7 @@ type ZoneSize struct {
 
 func (x *ZoneSize) Reset() {
 	*x = ZoneSize{}
-	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	mi := &file_grl_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +1925,7 @@ func (x *ZoneSize) String() string {
 func (*ZoneSize) ProtoMessage() {}
 
 func (x *ZoneSize) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	mi := &file_grl_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +1938,7 @@ func (x *ZoneSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneSize.ProtoReflect.Descriptor instead.
 func (*ZoneSize) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ZoneSize) GetZone() string {
@@ -1777,7 +1976,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_grl_v1_tree_proto_msgTypes[16]
+	mi := &file_grl_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +1988,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[16]
+	mi := &file_grl_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +2001,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Service) GetName() string {
@@ -1857,7 +2056,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_grl_v1_tree_proto_msgTypes[17]
+	mi := &file_grl_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2068,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[17]
+	mi := &file_grl_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2081,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Match) GetCaller() string {
@@ -1926,13 +2125,16 @@ type Bucket struct {
 	Coherent bool `protobuf:"varint,14,opt,name=coherent,proto3" json:"coherent,omitempty"`
 	// Keeps the last ratio for as long as nothing is heard.
 	HoldOnSilence bool `protobuf:"varint,15,opt,name=hold_on_silence,json=holdOnSilence,proto3" json:"hold_on_silence,omitempty"`
+	// A second limit, in requests per second, that is judged beside the enforced
+	// one and drops nothing.
+	CandidateRps  *float64 `protobuf:"fixed64,16,opt,name=candidate_rps,json=candidateRps,proto3,oneof" json:"candidate_rps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_grl_v1_tree_proto_msgTypes[18]
+	mi := &file_grl_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2146,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[18]
+	mi := &file_grl_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2159,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Bucket) GetName() string {
@@ -2076,6 +2278,13 @@ func (x *Bucket) GetHoldOnSilence() bool {
 	return false
 }
 
+func (x *Bucket) GetCandidateRps() float64 {
+	if x != nil && x.CandidateRps != nil {
+		return *x.CandidateRps
+	}
+	return 0
+}
+
 type isBucket_Gate interface {
 	isBucket_Gate()
 }
@@ -2109,7 +2318,7 @@ type Tier struct {
 
 func (x *Tier) Reset() {
 	*x = Tier{}
-	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	mi := &file_grl_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2330,7 @@ func (x *Tier) String() string {
 func (*Tier) ProtoMessage() {}
 
 func (x *Tier) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	mi := &file_grl_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2343,7 @@ func (x *Tier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tier.ProtoReflect.Descriptor instead.
 func (*Tier) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Tier) GetName() string {
@@ -2176,7 +2385,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_grl_v1_tree_proto_msgTypes[20]
+	mi := &file_grl_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2397,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[20]
+	mi := &file_grl_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2410,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Limit) GetRps() float64 {
@@ -2232,7 +2441,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_grl_v1_tree_proto_msgTypes[21]
+	mi := &file_grl_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2453,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[21]
+	mi := &file_grl_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2466,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Cost) GetSource() isCost_Source {
@@ -2355,7 +2564,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\xb1\x04\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\xd6\x04\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2375,7 +2584,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x05nodes\x18\x0f \x03(\v2\f.grl.v1.NodeR\x05nodes\x12\x18\n" +
 	"\awarming\x18\x10 \x01(\bR\awarming\x12\x1d\n" +
 	"\n" +
-	"rates_only\x18\x11 \x01(\bR\tratesOnly\"\xa7\x03\n" +
+	"rates_only\x18\x11 \x01(\bR\tratesOnly\x12#\n" +
+	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\"\xcc\x03\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2391,7 +2601,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"bytes_sent\x18\v \x01(\x04R\tbytesSent\x12(\n" +
 	"\x10directive_age_ms\x18\f \x01(\rR\x0edirectiveAgeMs\x12\x14\n" +
-	"\x05hosts\x18\r \x01(\rR\x05hosts\"\x88\x01\n" +
+	"\x05hosts\x18\r \x01(\rR\x05hosts\x12#\n" +
+	"\rconfig_serial\x18\x0e \x01(\x04R\fconfigSerial\"\x88\x01\n" +
 	"\x06Detail\x12\x1b\n" +
 	"\twindow_ms\x18\x01 \x01(\rR\bwindowMs\x12/\n" +
 	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x120\n" +
@@ -2428,7 +2639,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	" \x03(\rR\x05hosts\x12\x14\n" +
 	"\x05share\x18\v \x03(\x02R\x05share\x12\x10\n" +
 	"\x03hot\x18\f \x03(\rR\x03hot\x12)\n" +
-	"\x10counted_sequence\x18\r \x01(\x04R\x0fcountedSequence\"\xf9\x01\n" +
+	"\x10counted_sequence\x18\r \x01(\x04R\x0fcountedSequence\"\xb0\x03\n" +
 	"\rConfiguration\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
@@ -2438,7 +2649,23 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\aremoved\x18\x06 \x03(\tR\aremoved\x12\x1d\n" +
 	"\n" +
 	"public_url\x18\b \x01(\tR\tpublicUrl\x12&\n" +
-	"\x05zones\x18\a \x03(\v2\x10.grl.v1.ZoneSizeR\x05zones\"X\n" +
+	"\x05zones\x18\a \x03(\v2\x10.grl.v1.ZoneSizeR\x05zones\x12\x16\n" +
+	"\x06serial\x18\t \x01(\x04R\x06serial\x12\x1f\n" +
+	"\x04caps\x18\n" +
+	" \x03(\v2\v.grl.v1.CapR\x04caps\x12!\n" +
+	"\fall_disabled\x18\v \x01(\bR\vallDisabled\x12+\n" +
+	"\x11disabled_services\x18\f \x03(\tR\x10disabledServices\x12,\n" +
+	"\x12min_reader_version\x18\r \x01(\rR\x10minReaderVersion\"\xee\x01\n" +
+	"\x03Cap\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\x12#\n" +
+	"\x05match\x18\x03 \x01(\v2\r.grl.v1.MatchR\x05match\x12%\n" +
+	"\x05limit\x18\x04 \x01(\v2\r.grl.v1.LimitH\x00R\x05limit\x12\x16\n" +
+	"\x05block\x18\x05 \x01(\bH\x00R\x05block\x12\x16\n" +
+	"\x06author\x18\x06 \x01(\tR\x06author\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12!\n" +
+	"\fremaining_ms\x18\b \x01(\x12R\vremainingMsB\x06\n" +
+	"\x04gate\"X\n" +
 	"\bZoneSize\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12 \n" +
@@ -2452,7 +2679,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\abuckets\x18\x06 \x03(\v2\x0e.grl.v1.BucketR\abuckets\"=\n" +
 	"\x05Match\x12\x16\n" +
 	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x1c\n" +
-	"\tprocedure\x18\x02 \x01(\tR\tprocedure\"\xe6\x04\n" +
+	"\tprocedure\x18\x02 \x01(\tR\tprocedure\"\xa2\x05\n" +
 	"\x06Bucket\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12#\n" +
 	"\x05match\x18\x02 \x01(\v2\r.grl.v1.MatchR\x05match\x12\x1d\n" +
@@ -2470,11 +2697,13 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x05tiers\x18\f \x03(\v2\f.grl.v1.TierR\x05tiers\x12,\n" +
 	"\x12shed_retries_first\x18\r \x01(\bR\x10shedRetriesFirst\x12\x1a\n" +
 	"\bcoherent\x18\x0e \x01(\bR\bcoherent\x12&\n" +
-	"\x0fhold_on_silence\x18\x0f \x01(\bR\rholdOnSilence\x1a:\n" +
+	"\x0fhold_on_silence\x18\x0f \x01(\bR\rholdOnSilence\x12(\n" +
+	"\rcandidate_rps\x18\x10 \x01(\x01H\x01R\fcandidateRps\x88\x01\x01\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\x06\n" +
-	"\x04gate\"d\n" +
+	"\x04gateB\x10\n" +
+	"\x0e_candidate_rps\"d\n" +
 	"\x04Tier\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acallers\x18\x02 \x03(\tR\acallers\x12\x16\n" +
@@ -2531,7 +2760,7 @@ func file_grl_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_grl_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_grl_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_grl_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_grl_v1_tree_proto_goTypes = []any{
 	(Role)(0),             // 0: grl.v1.Role
 	(Enforce)(0),          // 1: grl.v1.Enforce
@@ -2553,15 +2782,16 @@ var file_grl_v1_tree_proto_goTypes = []any{
 	(*PairCounts)(nil),    // 17: grl.v1.PairCounts
 	(*Directive)(nil),     // 18: grl.v1.Directive
 	(*Configuration)(nil), // 19: grl.v1.Configuration
-	(*ZoneSize)(nil),      // 20: grl.v1.ZoneSize
-	(*Service)(nil),       // 21: grl.v1.Service
-	(*Match)(nil),         // 22: grl.v1.Match
-	(*Bucket)(nil),        // 23: grl.v1.Bucket
-	(*Tier)(nil),          // 24: grl.v1.Tier
-	(*Limit)(nil),         // 25: grl.v1.Limit
-	(*Cost)(nil),          // 26: grl.v1.Cost
-	nil,                   // 27: grl.v1.Bucket.WeightsEntry
-	nil,                   // 28: grl.v1.Limit.RegionsRpsEntry
+	(*Cap)(nil),           // 20: grl.v1.Cap
+	(*ZoneSize)(nil),      // 21: grl.v1.ZoneSize
+	(*Service)(nil),       // 22: grl.v1.Service
+	(*Match)(nil),         // 23: grl.v1.Match
+	(*Bucket)(nil),        // 24: grl.v1.Bucket
+	(*Tier)(nil),          // 25: grl.v1.Tier
+	(*Limit)(nil),         // 26: grl.v1.Limit
+	(*Cost)(nil),          // 27: grl.v1.Cost
+	nil,                   // 28: grl.v1.Bucket.WeightsEntry
+	nil,                   // 29: grl.v1.Limit.RegionsRpsEntry
 }
 var file_grl_v1_tree_proto_depIdxs = []int32{
 	7,  // 0: grl.v1.JoinRequest.hello:type_name -> grl.v1.Hello
@@ -2582,27 +2812,30 @@ var file_grl_v1_tree_proto_depIdxs = []int32{
 	15, // 15: grl.v1.BucketCallers.rest:type_name -> grl.v1.CallerCounts
 	17, // 16: grl.v1.ServicePairs.pairs:type_name -> grl.v1.PairCounts
 	9,  // 17: grl.v1.Directive.names:type_name -> grl.v1.CellName
-	21, // 18: grl.v1.Configuration.services:type_name -> grl.v1.Service
-	20, // 19: grl.v1.Configuration.zones:type_name -> grl.v1.ZoneSize
-	1,  // 20: grl.v1.Service.enforce:type_name -> grl.v1.Enforce
-	22, // 21: grl.v1.Service.exempt:type_name -> grl.v1.Match
-	23, // 22: grl.v1.Service.buckets:type_name -> grl.v1.Bucket
-	22, // 23: grl.v1.Bucket.match:type_name -> grl.v1.Match
-	4,  // 24: grl.v1.Bucket.scope:type_name -> grl.v1.Scope
-	25, // 25: grl.v1.Bucket.limit:type_name -> grl.v1.Limit
-	2,  // 26: grl.v1.Bucket.behavior:type_name -> grl.v1.Behavior
-	26, // 27: grl.v1.Bucket.cost:type_name -> grl.v1.Cost
-	3,  // 28: grl.v1.Bucket.share:type_name -> grl.v1.Share
-	27, // 29: grl.v1.Bucket.weights:type_name -> grl.v1.Bucket.WeightsEntry
-	24, // 30: grl.v1.Bucket.tiers:type_name -> grl.v1.Tier
-	28, // 31: grl.v1.Limit.regions_rps:type_name -> grl.v1.Limit.RegionsRpsEntry
-	5,  // 32: grl.v1.TreeService.Join:input_type -> grl.v1.JoinRequest
-	6,  // 33: grl.v1.TreeService.Join:output_type -> grl.v1.JoinResponse
-	33, // [33:34] is the sub-list for method output_type
-	32, // [32:33] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	22, // 18: grl.v1.Configuration.services:type_name -> grl.v1.Service
+	21, // 19: grl.v1.Configuration.zones:type_name -> grl.v1.ZoneSize
+	20, // 20: grl.v1.Configuration.caps:type_name -> grl.v1.Cap
+	23, // 21: grl.v1.Cap.match:type_name -> grl.v1.Match
+	26, // 22: grl.v1.Cap.limit:type_name -> grl.v1.Limit
+	1,  // 23: grl.v1.Service.enforce:type_name -> grl.v1.Enforce
+	23, // 24: grl.v1.Service.exempt:type_name -> grl.v1.Match
+	24, // 25: grl.v1.Service.buckets:type_name -> grl.v1.Bucket
+	23, // 26: grl.v1.Bucket.match:type_name -> grl.v1.Match
+	4,  // 27: grl.v1.Bucket.scope:type_name -> grl.v1.Scope
+	26, // 28: grl.v1.Bucket.limit:type_name -> grl.v1.Limit
+	2,  // 29: grl.v1.Bucket.behavior:type_name -> grl.v1.Behavior
+	27, // 30: grl.v1.Bucket.cost:type_name -> grl.v1.Cost
+	3,  // 31: grl.v1.Bucket.share:type_name -> grl.v1.Share
+	28, // 32: grl.v1.Bucket.weights:type_name -> grl.v1.Bucket.WeightsEntry
+	25, // 33: grl.v1.Bucket.tiers:type_name -> grl.v1.Tier
+	29, // 34: grl.v1.Limit.regions_rps:type_name -> grl.v1.Limit.RegionsRpsEntry
+	5,  // 35: grl.v1.TreeService.Join:input_type -> grl.v1.JoinRequest
+	6,  // 36: grl.v1.TreeService.Join:output_type -> grl.v1.JoinResponse
+	36, // [36:37] is the sub-list for method output_type
+	35, // [35:36] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_tree_proto_init() }
@@ -2619,11 +2852,15 @@ func file_grl_v1_tree_proto_init() {
 		(*JoinResponse_Directive)(nil),
 		(*JoinResponse_Configuration)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[18].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[15].OneofWrappers = []any{
+		(*Cap_Limit)(nil),
+		(*Cap_Block)(nil),
+	}
+	file_grl_v1_tree_proto_msgTypes[19].OneofWrappers = []any{
 		(*Bucket_Limit)(nil),
 		(*Bucket_Block)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[21].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[22].OneofWrappers = []any{
 		(*Cost_Header)(nil),
 		(*Cost_Metadata)(nil),
 		(*Cost_Fixed)(nil),
@@ -2634,7 +2871,7 @@ func file_grl_v1_tree_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_tree_proto_rawDesc), len(file_grl_v1_tree_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

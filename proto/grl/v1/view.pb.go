@@ -21,10 +21,68 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ListBucketsOrder int32
+
+const (
+	// By bucket, instance, caller and class.
+	ListBucketsOrder_LIST_BUCKETS_ORDER_UNSPECIFIED ListBucketsOrder = 0
+	// Highest dropped and shadow-dropped first, then offered: what `grl top`
+	// shows. There is one page.
+	ListBucketsOrder_LIST_BUCKETS_ORDER_DROPPED ListBucketsOrder = 1
+	// Highest offered first. There is one page.
+	ListBucketsOrder_LIST_BUCKETS_ORDER_OFFERED ListBucketsOrder = 2
+)
+
+// Enum value maps for ListBucketsOrder.
+var (
+	ListBucketsOrder_name = map[int32]string{
+		0: "LIST_BUCKETS_ORDER_UNSPECIFIED",
+		1: "LIST_BUCKETS_ORDER_DROPPED",
+		2: "LIST_BUCKETS_ORDER_OFFERED",
+	}
+	ListBucketsOrder_value = map[string]int32{
+		"LIST_BUCKETS_ORDER_UNSPECIFIED": 0,
+		"LIST_BUCKETS_ORDER_DROPPED":     1,
+		"LIST_BUCKETS_ORDER_OFFERED":     2,
+	}
+)
+
+func (x ListBucketsOrder) Enum() *ListBucketsOrder {
+	p := new(ListBucketsOrder)
+	*p = x
+	return p
+}
+
+func (x ListBucketsOrder) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ListBucketsOrder) Descriptor() protoreflect.EnumDescriptor {
+	return file_grl_v1_view_proto_enumTypes[0].Descriptor()
+}
+
+func (ListBucketsOrder) Type() protoreflect.EnumType {
+	return &file_grl_v1_view_proto_enumTypes[0]
+}
+
+func (x ListBucketsOrder) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ListBucketsOrder.Descriptor instead.
+func (ListBucketsOrder) EnumDescriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{0}
+}
+
 type ListBucketsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only buckets of this service; empty: all.
-	Service       string `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	Service string `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	// Rows at most; 0: 1,000. At most 10,000.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before; empty: the first page.
+	PageToken     string           `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	Order         ListBucketsOrder `protobuf:"varint,4,opt,name=order,proto3,enum=grl.v1.ListBucketsOrder" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -66,10 +124,35 @@ func (x *ListBucketsRequest) GetService() string {
 	return ""
 }
 
+func (x *ListBucketsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListBucketsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListBucketsRequest) GetOrder() ListBucketsOrder {
+	if x != nil {
+		return x.Order
+	}
+	return ListBucketsOrder_LIST_BUCKETS_ORDER_UNSPECIFIED
+}
+
 type ListBucketsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	Buckets       []*BucketView          `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Buckets  []*BucketView          `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// Empty: this was the last page.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Rows of all pages.
+	Total         uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -118,6 +201,20 @@ func (x *ListBucketsResponse) GetBuckets() []*BucketView {
 	return nil
 }
 
+func (x *ListBucketsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListBucketsResponse) GetTotal() uint32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // BucketView is one cell of a bucket now.
 type BucketView struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -138,9 +235,17 @@ type BucketView struct {
 	Hosts     uint32  `protobuf:"varint,14,opt,name=hosts,proto3" json:"hosts,omitempty"`
 	// Tier or attempt class of the cell of a bucket that has them; empty
 	// otherwise.
-	Class         string `protobuf:"bytes,15,opt,name=class,proto3" json:"class,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Class string `protobuf:"bytes,15,opt,name=class,proto3" json:"class,omitempty"`
+	// Of a bucket with a candidate: its limit, and what it would drop beyond what
+	// is dropped now.
+	CandidateRps        *float64 `protobuf:"fixed64,16,opt,name=candidate_rps,json=candidateRps,proto3,oneof" json:"candidate_rps,omitempty"`
+	CandidateDroppedRps float64  `protobuf:"fixed64,17,opt,name=candidate_dropped_rps,json=candidateDroppedRps,proto3" json:"candidate_dropped_rps,omitempty"`
+	// The row is a cap's, with this id; its limit is the cap's.
+	CapId string `protobuf:"bytes,18,opt,name=cap_id,json=capId,proto3" json:"cap_id,omitempty"`
+	// Age of the directive that decided the cell last; -1: none yet.
+	DirectiveAgeMs int64 `protobuf:"varint,19,opt,name=directive_age_ms,json=directiveAgeMs,proto3" json:"directive_age_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *BucketView) Reset() {
@@ -278,6 +383,340 @@ func (x *BucketView) GetClass() string {
 	return ""
 }
 
+func (x *BucketView) GetCandidateRps() float64 {
+	if x != nil && x.CandidateRps != nil {
+		return *x.CandidateRps
+	}
+	return 0
+}
+
+func (x *BucketView) GetCandidateDroppedRps() float64 {
+	if x != nil {
+		return x.CandidateDroppedRps
+	}
+	return 0
+}
+
+func (x *BucketView) GetCapId() string {
+	if x != nil {
+		return x.CapId
+	}
+	return ""
+}
+
+func (x *BucketView) GetDirectiveAgeMs() int64 {
+	if x != nil {
+		return x.DirectiveAgeMs
+	}
+	return 0
+}
+
+type ExplainRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	// Empty: a request without a caller.
+	Caller    string `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"`
+	Procedure string `protobuf:"bytes,3,opt,name=procedure,proto3" json:"procedure,omitempty"`
+	// Where the request is decided. Empty: any zone of the fleet.
+	Zone string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
+	// The caller was verified.
+	Verified      bool `protobuf:"varint,5,opt,name=verified,proto3" json:"verified,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainRequest) Reset() {
+	*x = ExplainRequest{}
+	mi := &file_grl_v1_view_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainRequest) ProtoMessage() {}
+
+func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
+func (*ExplainRequest) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ExplainRequest) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetProcedure() string {
+	if x != nil {
+		return x.Procedure
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetVerified() bool {
+	if x != nil {
+		return x.Verified
+	}
+	return false
+}
+
+type ExplainResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Epoch    uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	Service  string                 `protobuf:"bytes,3,opt,name=service,proto3" json:"service,omitempty"`
+	// The service has limits, or a cap.
+	Known   bool    `protobuf:"varint,4,opt,name=known,proto3" json:"known,omitempty"`
+	Owner   string  `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Enforce Enforce `protobuf:"varint,6,opt,name=enforce,proto3,enum=grl.v1.Enforce" json:"enforce,omitempty"`
+	// The service exempts the request: nothing below applies.
+	Exempt bool `protobuf:"varint,7,opt,name=exempt,proto3" json:"exempt,omitempty"`
+	// Nothing is dropped, since the service, or everything, is disabled.
+	Disabled bool `protobuf:"varint,8,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// The cells that the request passes, in their order. A bucket with tiers,
+	// attempt classes or several instances has a row for each.
+	Cells []*ExplainCell `protobuf:"bytes,9,rep,name=cells,proto3" json:"cells,omitempty"`
+	// Share of such requests that is dropped, in [0, 1]; of several instances the
+	// highest.
+	DropRatio float64 `protobuf:"fixed64,10,opt,name=drop_ratio,json=dropRatio,proto3" json:"drop_ratio,omitempty"`
+	// What a dropped caller should do.
+	Advice        string `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainResponse) Reset() {
+	*x = ExplainResponse{}
+	mi := &file_grl_v1_view_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainResponse) ProtoMessage() {}
+
+func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
+func (*ExplainResponse) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ExplainResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ExplainResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ExplainResponse) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *ExplainResponse) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *ExplainResponse) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ExplainResponse) GetEnforce() Enforce {
+	if x != nil {
+		return x.Enforce
+	}
+	return Enforce_ENFORCE_UNSPECIFIED
+}
+
+func (x *ExplainResponse) GetExempt() bool {
+	if x != nil {
+		return x.Exempt
+	}
+	return false
+}
+
+func (x *ExplainResponse) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *ExplainResponse) GetCells() []*ExplainCell {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetDropRatio() float64 {
+	if x != nil {
+		return x.DropRatio
+	}
+	return 0
+}
+
+func (x *ExplainResponse) GetAdvice() string {
+	if x != nil {
+		return x.Advice
+	}
+	return ""
+}
+
+// ExplainCell is one cell on the way of a request.
+type ExplainCell struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Bucket  *BucketView            `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Match   *Match                 `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
+	Decider string                 `protobuf:"bytes,3,opt,name=decider,proto3" json:"decider,omitempty"`
+	// Of a cap: who placed it, why, and the time left; below 0 it ramps out.
+	Author      string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	Reason      string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	RemainingMs int64  `protobuf:"zigzag64,6,opt,name=remaining_ms,json=remainingMs,proto3" json:"remaining_ms,omitempty"`
+	// What happens here, in a sentence.
+	Verdict       string `protobuf:"bytes,7,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainCell) Reset() {
+	*x = ExplainCell{}
+	mi := &file_grl_v1_view_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainCell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainCell) ProtoMessage() {}
+
+func (x *ExplainCell) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainCell.ProtoReflect.Descriptor instead.
+func (*ExplainCell) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ExplainCell) GetBucket() *BucketView {
+	if x != nil {
+		return x.Bucket
+	}
+	return nil
+}
+
+func (x *ExplainCell) GetMatch() *Match {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *ExplainCell) GetDecider() string {
+	if x != nil {
+		return x.Decider
+	}
+	return ""
+}
+
+func (x *ExplainCell) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *ExplainCell) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ExplainCell) GetRemainingMs() int64 {
+	if x != nil {
+		return x.RemainingMs
+	}
+	return 0
+}
+
+func (x *ExplainCell) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
 type GetFleetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -286,7 +725,7 @@ type GetFleetRequest struct {
 
 func (x *GetFleetRequest) Reset() {
 	*x = GetFleetRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[3]
+	mi := &file_grl_v1_view_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -298,7 +737,7 @@ func (x *GetFleetRequest) String() string {
 func (*GetFleetRequest) ProtoMessage() {}
 
 func (x *GetFleetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[3]
+	mi := &file_grl_v1_view_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -311,7 +750,7 @@ func (x *GetFleetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFleetRequest.ProtoReflect.Descriptor instead.
 func (*GetFleetRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{3}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{6}
 }
 
 type GetFleetResponse struct {
@@ -324,14 +763,27 @@ type GetFleetResponse struct {
 	SilentZones []string `protobuf:"bytes,4,rep,name=silent_zones,json=silentZones,proto3" json:"silent_zones,omitempty"`
 	// The parent of this controller is silent, and this one decides its part of
 	// global limits alone.
-	Alone         bool `protobuf:"varint,5,opt,name=alone,proto3" json:"alone,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Alone bool `protobuf:"varint,5,opt,name=alone,proto3" json:"alone,omitempty"`
+	// This controller's name, and whether it leads its group or follows.
+	Name    string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	Leads   bool   `protobuf:"varint,7,opt,name=leads,proto3" json:"leads,omitempty"`
+	Region  string `protobuf:"bytes,8,opt,name=region,proto3" json:"region,omitempty"`
+	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
+	// The configuration is rolled out zone by zone; unset: it is not.
+	Rollout *Rollout `protobuf:"bytes,10,opt,name=rollout,proto3" json:"rollout,omitempty"`
+	Serial  uint64   `protobuf:"varint,11,opt,name=serial,proto3" json:"serial,omitempty"`
+	// Why the watched limits directory was refused; empty: it holds.
+	LimitsRefused string `protobuf:"bytes,12,opt,name=limits_refused,json=limitsRefused,proto3" json:"limits_refused,omitempty"`
+	// Everything, or these services, drop nothing.
+	AllDisabled      bool     `protobuf:"varint,13,opt,name=all_disabled,json=allDisabled,proto3" json:"all_disabled,omitempty"`
+	DisabledServices []string `protobuf:"bytes,14,rep,name=disabled_services,json=disabledServices,proto3" json:"disabled_services,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *GetFleetResponse) Reset() {
 	*x = GetFleetResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[4]
+	mi := &file_grl_v1_view_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +795,7 @@ func (x *GetFleetResponse) String() string {
 func (*GetFleetResponse) ProtoMessage() {}
 
 func (x *GetFleetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[4]
+	mi := &file_grl_v1_view_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +808,7 @@ func (x *GetFleetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFleetResponse.ProtoReflect.Descriptor instead.
 func (*GetFleetResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{4}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetFleetResponse) GetEpoch() uint64 {
@@ -394,6 +846,69 @@ func (x *GetFleetResponse) GetAlone() bool {
 	return false
 }
 
+func (x *GetFleetResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetFleetResponse) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *GetFleetResponse) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *GetFleetResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *GetFleetResponse) GetRollout() *Rollout {
+	if x != nil {
+		return x.Rollout
+	}
+	return nil
+}
+
+func (x *GetFleetResponse) GetSerial() uint64 {
+	if x != nil {
+		return x.Serial
+	}
+	return 0
+}
+
+func (x *GetFleetResponse) GetLimitsRefused() string {
+	if x != nil {
+		return x.LimitsRefused
+	}
+	return ""
+}
+
+func (x *GetFleetResponse) GetAllDisabled() bool {
+	if x != nil {
+		return x.AllDisabled
+	}
+	return false
+}
+
+func (x *GetFleetResponse) GetDisabledServices() []string {
+	if x != nil {
+		return x.DisabledServices
+	}
+	return nil
+}
+
 type GetHistoryRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Bucket   string                 `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
@@ -408,7 +923,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[5]
+	mi := &file_grl_v1_view_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +935,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[5]
+	mi := &file_grl_v1_view_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +948,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{5}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetHistoryRequest) GetBucket() string {
@@ -480,7 +995,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[6]
+	mi := &file_grl_v1_view_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +1007,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[6]
+	mi := &file_grl_v1_view_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +1020,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{6}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetHistoryResponse) GetMinutes() []*Minute {
@@ -525,13 +1040,15 @@ type Minute struct {
 	ShadowDropped uint64                 `protobuf:"varint,5,opt,name=shadow_dropped,json=shadowDropped,proto3" json:"shadow_dropped,omitempty"`
 	// Highest second, offered requests.
 	HighestSecond uint64 `protobuf:"varint,6,opt,name=highest_second,json=highestSecond,proto3" json:"highest_second,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// What the bucket's candidate would have dropped beyond what was dropped.
+	CandidateDropped uint64 `protobuf:"varint,7,opt,name=candidate_dropped,json=candidateDropped,proto3" json:"candidate_dropped,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Minute) Reset() {
 	*x = Minute{}
-	mi := &file_grl_v1_view_proto_msgTypes[7]
+	mi := &file_grl_v1_view_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +1060,7 @@ func (x *Minute) String() string {
 func (*Minute) ProtoMessage() {}
 
 func (x *Minute) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[7]
+	mi := &file_grl_v1_view_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +1073,7 @@ func (x *Minute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Minute.ProtoReflect.Descriptor instead.
 func (*Minute) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{7}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Minute) GetStartMs() int64 {
@@ -601,6 +1118,13 @@ func (x *Minute) GetHighestSecond() uint64 {
 	return 0
 }
 
+func (x *Minute) GetCandidateDropped() uint64 {
+	if x != nil {
+		return x.CandidateDropped
+	}
+	return 0
+}
+
 type GetTrafficRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Service       string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
@@ -610,7 +1134,7 @@ type GetTrafficRequest struct {
 
 func (x *GetTrafficRequest) Reset() {
 	*x = GetTrafficRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[8]
+	mi := &file_grl_v1_view_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +1146,7 @@ func (x *GetTrafficRequest) String() string {
 func (*GetTrafficRequest) ProtoMessage() {}
 
 func (x *GetTrafficRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[8]
+	mi := &file_grl_v1_view_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +1159,7 @@ func (x *GetTrafficRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrafficRequest.ProtoReflect.Descriptor instead.
 func (*GetTrafficRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{8}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetTrafficRequest) GetService() string {
@@ -655,7 +1179,7 @@ type GetTrafficResponse struct {
 
 func (x *GetTrafficResponse) Reset() {
 	*x = GetTrafficResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[9]
+	mi := &file_grl_v1_view_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +1191,7 @@ func (x *GetTrafficResponse) String() string {
 func (*GetTrafficResponse) ProtoMessage() {}
 
 func (x *GetTrafficResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[9]
+	mi := &file_grl_v1_view_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +1204,7 @@ func (x *GetTrafficResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrafficResponse.ProtoReflect.Descriptor instead.
 func (*GetTrafficResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{9}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetTrafficResponse) GetHours() []*TrafficHour {
@@ -703,7 +1227,7 @@ type TrafficHour struct {
 
 func (x *TrafficHour) Reset() {
 	*x = TrafficHour{}
-	mi := &file_grl_v1_view_proto_msgTypes[10]
+	mi := &file_grl_v1_view_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +1239,7 @@ func (x *TrafficHour) String() string {
 func (*TrafficHour) ProtoMessage() {}
 
 func (x *TrafficHour) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[10]
+	mi := &file_grl_v1_view_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +1252,7 @@ func (x *TrafficHour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrafficHour.ProtoReflect.Descriptor instead.
 func (*TrafficHour) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{10}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TrafficHour) GetStartMs() int64 {
@@ -756,12 +1280,18 @@ var File_grl_v1_view_proto protoreflect.FileDescriptor
 
 const file_grl_v1_view_proto_rawDesc = "" +
 	"\n" +
-	"\x11grl/v1/view.proto\x12\x06grl.v1\x1a\x11grl/v1/tree.proto\".\n" +
+	"\x11grl/v1/view.proto\x12\x06grl.v1\x1a\x13grl/v1/config.proto\x1a\x11grl/v1/tree.proto\"\x9a\x01\n" +
 	"\x12ListBucketsRequest\x12\x18\n" +
-	"\aservice\x18\x01 \x01(\tR\aservice\"_\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\rR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12.\n" +
+	"\x05order\x18\x04 \x01(\x0e2\x18.grl.v1.ListBucketsOrderR\x05order\"\x9d\x01\n" +
 	"\x13ListBucketsResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
-	"\abuckets\x18\x02 \x03(\v2\x12.grl.v1.BucketViewR\abuckets\"\xd2\x03\n" +
+	"\abuckets\x18\x02 \x03(\v2\x12.grl.v1.BucketViewR\abuckets\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x04 \x01(\rR\x05total\"\x83\x05\n" +
 	"\n" +
 	"BucketView\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
@@ -782,14 +1312,57 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\n" +
 	"drop_ratio\x18\r \x01(\x01R\tdropRatio\x12\x14\n" +
 	"\x05hosts\x18\x0e \x01(\rR\x05hosts\x12\x14\n" +
-	"\x05class\x18\x0f \x01(\tR\x05class\"\x11\n" +
-	"\x0fGetFleetRequest\"\xa1\x01\n" +
+	"\x05class\x18\x0f \x01(\tR\x05class\x12(\n" +
+	"\rcandidate_rps\x18\x10 \x01(\x01H\x00R\fcandidateRps\x88\x01\x01\x122\n" +
+	"\x15candidate_dropped_rps\x18\x11 \x01(\x01R\x13candidateDroppedRps\x12\x15\n" +
+	"\x06cap_id\x18\x12 \x01(\tR\x05capId\x12(\n" +
+	"\x10directive_age_ms\x18\x13 \x01(\x03R\x0edirectiveAgeMsB\x10\n" +
+	"\x0e_candidate_rps\"\x90\x01\n" +
+	"\x0eExplainRequest\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x12\x16\n" +
+	"\x06caller\x18\x02 \x01(\tR\x06caller\x12\x1c\n" +
+	"\tprocedure\x18\x03 \x01(\tR\tprocedure\x12\x12\n" +
+	"\x04zone\x18\x04 \x01(\tR\x04zone\x12\x1a\n" +
+	"\bverified\x18\x05 \x01(\bR\bverified\"\xca\x02\n" +
+	"\x0fExplainResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x18\n" +
+	"\aservice\x18\x03 \x01(\tR\aservice\x12\x14\n" +
+	"\x05known\x18\x04 \x01(\bR\x05known\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x12)\n" +
+	"\aenforce\x18\x06 \x01(\x0e2\x0f.grl.v1.EnforceR\aenforce\x12\x16\n" +
+	"\x06exempt\x18\a \x01(\bR\x06exempt\x12\x1a\n" +
+	"\bdisabled\x18\b \x01(\bR\bdisabled\x12)\n" +
+	"\x05cells\x18\t \x03(\v2\x13.grl.v1.ExplainCellR\x05cells\x12\x1d\n" +
+	"\n" +
+	"drop_ratio\x18\n" +
+	" \x01(\x01R\tdropRatio\x12\x16\n" +
+	"\x06advice\x18\v \x01(\tR\x06advice\"\xe5\x01\n" +
+	"\vExplainCell\x12*\n" +
+	"\x06bucket\x18\x01 \x01(\v2\x12.grl.v1.BucketViewR\x06bucket\x12#\n" +
+	"\x05match\x18\x02 \x01(\v2\r.grl.v1.MatchR\x05match\x12\x18\n" +
+	"\adecider\x18\x03 \x01(\tR\adecider\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12!\n" +
+	"\fremaining_ms\x18\x06 \x01(\x12R\vremainingMs\x12\x18\n" +
+	"\averdict\x18\a \x01(\tR\averdict\"\x11\n" +
+	"\x0fGetFleetRequest\"\xb7\x03\n" +
 	"\x10GetFleetResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\"\n" +
 	"\x05nodes\x18\x03 \x03(\v2\f.grl.v1.NodeR\x05nodes\x12!\n" +
 	"\fsilent_zones\x18\x04 \x03(\tR\vsilentZones\x12\x14\n" +
-	"\x05alone\x18\x05 \x01(\bR\x05alone\"\x8d\x01\n" +
+	"\x05alone\x18\x05 \x01(\bR\x05alone\x12\x12\n" +
+	"\x04name\x18\x06 \x01(\tR\x04name\x12\x14\n" +
+	"\x05leads\x18\a \x01(\bR\x05leads\x12\x16\n" +
+	"\x06region\x18\b \x01(\tR\x06region\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion\x12)\n" +
+	"\arollout\x18\n" +
+	" \x01(\v2\x0f.grl.v1.RolloutR\arollout\x12\x16\n" +
+	"\x06serial\x18\v \x01(\x04R\x06serial\x12%\n" +
+	"\x0elimits_refused\x18\f \x01(\tR\rlimitsRefused\x12!\n" +
+	"\fall_disabled\x18\r \x01(\bR\vallDisabled\x12+\n" +
+	"\x11disabled_services\x18\x0e \x03(\tR\x10disabledServices\"\x8d\x01\n" +
 	"\x11GetHistoryRequest\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x16\n" +
@@ -797,14 +1370,15 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\afrom_ms\x18\x04 \x01(\x03R\x06fromMs\x12\x13\n" +
 	"\x05to_ms\x18\x05 \x01(\x03R\x04toMs\">\n" +
 	"\x12GetHistoryResponse\x12(\n" +
-	"\aminutes\x18\x01 \x03(\v2\x0e.grl.v1.MinuteR\aminutes\"\xc1\x01\n" +
+	"\aminutes\x18\x01 \x03(\v2\x0e.grl.v1.MinuteR\aminutes\"\xee\x01\n" +
 	"\x06Minute\x12\x19\n" +
 	"\bstart_ms\x18\x01 \x01(\x03R\astartMs\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x04R\aoffered\x12\x1a\n" +
 	"\badmitted\x18\x03 \x01(\x04R\badmitted\x12\x18\n" +
 	"\adropped\x18\x04 \x01(\x04R\adropped\x12%\n" +
 	"\x0eshadow_dropped\x18\x05 \x01(\x04R\rshadowDropped\x12%\n" +
-	"\x0ehighest_second\x18\x06 \x01(\x04R\rhighestSecond\"-\n" +
+	"\x0ehighest_second\x18\x06 \x01(\x04R\rhighestSecond\x12+\n" +
+	"\x11candidate_dropped\x18\a \x01(\x04R\x10candidateDropped\"-\n" +
 	"\x11GetTrafficRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\"?\n" +
 	"\x12GetTrafficResponse\x12)\n" +
@@ -812,14 +1386,19 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\vTrafficHour\x12\x19\n" +
 	"\bstart_ms\x18\x01 \x01(\x03R\astartMs\x12/\n" +
 	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x12*\n" +
-	"\x05pairs\x18\x03 \x01(\v2\x14.grl.v1.ServicePairsR\x05pairs2\xb2\x02\n" +
+	"\x05pairs\x18\x03 \x01(\v2\x14.grl.v1.ServicePairsR\x05pairs*v\n" +
+	"\x10ListBucketsOrder\x12\"\n" +
+	"\x1eLIST_BUCKETS_ORDER_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aLIST_BUCKETS_ORDER_DROPPED\x10\x01\x12\x1e\n" +
+	"\x1aLIST_BUCKETS_ORDER_OFFERED\x10\x022\xf3\x02\n" +
 	"\vViewService\x12K\n" +
 	"\vListBuckets\x12\x1a.grl.v1.ListBucketsRequest\x1a\x1b.grl.v1.ListBucketsResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\bGetFleet\x12\x17.grl.v1.GetFleetRequest\x1a\x18.grl.v1.GetFleetResponse\"\x03\x90\x02\x01\x12H\n" +
 	"\n" +
 	"GetTraffic\x12\x19.grl.v1.GetTrafficRequest\x1a\x1a.grl.v1.GetTrafficResponse\"\x03\x90\x02\x01\x12H\n" +
 	"\n" +
-	"GetHistory\x12\x19.grl.v1.GetHistoryRequest\x1a\x1a.grl.v1.GetHistoryResponse\"\x03\x90\x02\x01B\x18Z\x16grl/proto/grl/v1;grlv1b\x06proto3"
+	"GetHistory\x12\x19.grl.v1.GetHistoryRequest\x1a\x1a.grl.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12?\n" +
+	"\aExplain\x12\x16.grl.v1.ExplainRequest\x1a\x17.grl.v1.ExplainResponse\"\x03\x90\x02\x01B\x18Z\x16grl/proto/grl/v1;grlv1b\x06proto3"
 
 var (
 	file_grl_v1_view_proto_rawDescOnce sync.Once
@@ -833,47 +1412,63 @@ func file_grl_v1_view_proto_rawDescGZIP() []byte {
 	return file_grl_v1_view_proto_rawDescData
 }
 
-var file_grl_v1_view_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_grl_v1_view_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_grl_v1_view_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_grl_v1_view_proto_goTypes = []any{
-	(*ListBucketsRequest)(nil),  // 0: grl.v1.ListBucketsRequest
-	(*ListBucketsResponse)(nil), // 1: grl.v1.ListBucketsResponse
-	(*BucketView)(nil),          // 2: grl.v1.BucketView
-	(*GetFleetRequest)(nil),     // 3: grl.v1.GetFleetRequest
-	(*GetFleetResponse)(nil),    // 4: grl.v1.GetFleetResponse
-	(*GetHistoryRequest)(nil),   // 5: grl.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),  // 6: grl.v1.GetHistoryResponse
-	(*Minute)(nil),              // 7: grl.v1.Minute
-	(*GetTrafficRequest)(nil),   // 8: grl.v1.GetTrafficRequest
-	(*GetTrafficResponse)(nil),  // 9: grl.v1.GetTrafficResponse
-	(*TrafficHour)(nil),         // 10: grl.v1.TrafficHour
-	(Scope)(0),                  // 11: grl.v1.Scope
-	(Behavior)(0),               // 12: grl.v1.Behavior
-	(*Node)(nil),                // 13: grl.v1.Node
-	(*BucketCallers)(nil),       // 14: grl.v1.BucketCallers
-	(*ServicePairs)(nil),        // 15: grl.v1.ServicePairs
+	(ListBucketsOrder)(0),       // 0: grl.v1.ListBucketsOrder
+	(*ListBucketsRequest)(nil),  // 1: grl.v1.ListBucketsRequest
+	(*ListBucketsResponse)(nil), // 2: grl.v1.ListBucketsResponse
+	(*BucketView)(nil),          // 3: grl.v1.BucketView
+	(*ExplainRequest)(nil),      // 4: grl.v1.ExplainRequest
+	(*ExplainResponse)(nil),     // 5: grl.v1.ExplainResponse
+	(*ExplainCell)(nil),         // 6: grl.v1.ExplainCell
+	(*GetFleetRequest)(nil),     // 7: grl.v1.GetFleetRequest
+	(*GetFleetResponse)(nil),    // 8: grl.v1.GetFleetResponse
+	(*GetHistoryRequest)(nil),   // 9: grl.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),  // 10: grl.v1.GetHistoryResponse
+	(*Minute)(nil),              // 11: grl.v1.Minute
+	(*GetTrafficRequest)(nil),   // 12: grl.v1.GetTrafficRequest
+	(*GetTrafficResponse)(nil),  // 13: grl.v1.GetTrafficResponse
+	(*TrafficHour)(nil),         // 14: grl.v1.TrafficHour
+	(Scope)(0),                  // 15: grl.v1.Scope
+	(Behavior)(0),               // 16: grl.v1.Behavior
+	(Enforce)(0),                // 17: grl.v1.Enforce
+	(*Match)(nil),               // 18: grl.v1.Match
+	(*Node)(nil),                // 19: grl.v1.Node
+	(*Rollout)(nil),             // 20: grl.v1.Rollout
+	(*BucketCallers)(nil),       // 21: grl.v1.BucketCallers
+	(*ServicePairs)(nil),        // 22: grl.v1.ServicePairs
 }
 var file_grl_v1_view_proto_depIdxs = []int32{
-	2,  // 0: grl.v1.ListBucketsResponse.buckets:type_name -> grl.v1.BucketView
-	11, // 1: grl.v1.BucketView.scope:type_name -> grl.v1.Scope
-	12, // 2: grl.v1.BucketView.behavior:type_name -> grl.v1.Behavior
-	13, // 3: grl.v1.GetFleetResponse.nodes:type_name -> grl.v1.Node
-	7,  // 4: grl.v1.GetHistoryResponse.minutes:type_name -> grl.v1.Minute
-	10, // 5: grl.v1.GetTrafficResponse.hours:type_name -> grl.v1.TrafficHour
-	14, // 6: grl.v1.TrafficHour.buckets:type_name -> grl.v1.BucketCallers
-	15, // 7: grl.v1.TrafficHour.pairs:type_name -> grl.v1.ServicePairs
-	0,  // 8: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
-	3,  // 9: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
-	8,  // 10: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
-	5,  // 11: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
-	1,  // 12: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
-	4,  // 13: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
-	9,  // 14: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
-	6,  // 15: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	0,  // 0: grl.v1.ListBucketsRequest.order:type_name -> grl.v1.ListBucketsOrder
+	3,  // 1: grl.v1.ListBucketsResponse.buckets:type_name -> grl.v1.BucketView
+	15, // 2: grl.v1.BucketView.scope:type_name -> grl.v1.Scope
+	16, // 3: grl.v1.BucketView.behavior:type_name -> grl.v1.Behavior
+	17, // 4: grl.v1.ExplainResponse.enforce:type_name -> grl.v1.Enforce
+	6,  // 5: grl.v1.ExplainResponse.cells:type_name -> grl.v1.ExplainCell
+	3,  // 6: grl.v1.ExplainCell.bucket:type_name -> grl.v1.BucketView
+	18, // 7: grl.v1.ExplainCell.match:type_name -> grl.v1.Match
+	19, // 8: grl.v1.GetFleetResponse.nodes:type_name -> grl.v1.Node
+	20, // 9: grl.v1.GetFleetResponse.rollout:type_name -> grl.v1.Rollout
+	11, // 10: grl.v1.GetHistoryResponse.minutes:type_name -> grl.v1.Minute
+	14, // 11: grl.v1.GetTrafficResponse.hours:type_name -> grl.v1.TrafficHour
+	21, // 12: grl.v1.TrafficHour.buckets:type_name -> grl.v1.BucketCallers
+	22, // 13: grl.v1.TrafficHour.pairs:type_name -> grl.v1.ServicePairs
+	1,  // 14: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
+	7,  // 15: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
+	12, // 16: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
+	9,  // 17: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
+	4,  // 18: grl.v1.ViewService.Explain:input_type -> grl.v1.ExplainRequest
+	2,  // 19: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
+	8,  // 20: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
+	13, // 21: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
+	10, // 22: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
+	5,  // 23: grl.v1.ViewService.Explain:output_type -> grl.v1.ExplainResponse
+	19, // [19:24] is the sub-list for method output_type
+	14, // [14:19] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_view_proto_init() }
@@ -881,19 +1476,22 @@ func file_grl_v1_view_proto_init() {
 	if File_grl_v1_view_proto != nil {
 		return
 	}
+	file_grl_v1_config_proto_init()
 	file_grl_v1_tree_proto_init()
+	file_grl_v1_view_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_view_proto_rawDesc), len(file_grl_v1_view_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   11,
+			NumEnums:      1,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_grl_v1_view_proto_goTypes,
 		DependencyIndexes: file_grl_v1_view_proto_depIdxs,
+		EnumInfos:         file_grl_v1_view_proto_enumTypes,
 		MessageInfos:      file_grl_v1_view_proto_msgTypes,
 	}.Build()
 	File_grl_v1_view_proto = out.File

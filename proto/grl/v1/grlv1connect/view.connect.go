@@ -41,6 +41,8 @@ const (
 	ViewServiceGetTrafficProcedure = "/grl.v1.ViewService/GetTraffic"
 	// ViewServiceGetHistoryProcedure is the fully-qualified name of the ViewService's GetHistory RPC.
 	ViewServiceGetHistoryProcedure = "/grl.v1.ViewService/GetHistory"
+	// ViewServiceExplainProcedure is the fully-qualified name of the ViewService's Explain RPC.
+	ViewServiceExplainProcedure = "/grl.v1.ViewService/Explain"
 )
 
 // ViewServiceClient is a client for the grl.v1.ViewService service.
@@ -53,6 +55,8 @@ type ViewServiceClient interface {
 	GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error)
 	// GetHistory returns the minutes of one bucket.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// Explain says what happens to a request now, and why.
+	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 }
 
 // NewViewServiceClient constructs a client for the grl.v1.ViewService service. By default, it uses
@@ -94,6 +98,13 @@ func NewViewServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		explain: connect.NewClient[v1.ExplainRequest, v1.ExplainResponse](
+			httpClient,
+			baseURL+ViewServiceExplainProcedure,
+			connect.WithSchema(viewServiceMethods.ByName("Explain")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -103,6 +114,7 @@ type viewServiceClient struct {
 	getFleet    *connect.Client[v1.GetFleetRequest, v1.GetFleetResponse]
 	getTraffic  *connect.Client[v1.GetTrafficRequest, v1.GetTrafficResponse]
 	getHistory  *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
+	explain     *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
 }
 
 // ListBuckets calls grl.v1.ViewService.ListBuckets.
@@ -141,6 +153,15 @@ func (c *viewServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRe
 	return nil, err
 }
 
+// Explain calls grl.v1.ViewService.Explain.
+func (c *viewServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	response, err := c.explain.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ViewServiceHandler is an implementation of the grl.v1.ViewService service.
 type ViewServiceHandler interface {
 	// ListBuckets returns the buckets with their live figures.
@@ -151,6 +172,8 @@ type ViewServiceHandler interface {
 	GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error)
 	// GetHistory returns the minutes of one bucket.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// Explain says what happens to a request now, and why.
+	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 }
 
 // NewViewServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -188,6 +211,13 @@ func NewViewServiceHandler(svc ViewServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	viewServiceExplainHandler := connect.NewUnaryHandlerSimple(
+		ViewServiceExplainProcedure,
+		svc.Explain,
+		connect.WithSchema(viewServiceMethods.ByName("Explain")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/grl.v1.ViewService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ViewServiceListBucketsProcedure:
@@ -198,6 +228,8 @@ func NewViewServiceHandler(svc ViewServiceHandler, opts ...connect.HandlerOption
 			viewServiceGetTrafficHandler.ServeHTTP(w, r)
 		case ViewServiceGetHistoryProcedure:
 			viewServiceGetHistoryHandler.ServeHTTP(w, r)
+		case ViewServiceExplainProcedure:
+			viewServiceExplainHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -221,4 +253,8 @@ func (UnimplementedViewServiceHandler) GetTraffic(context.Context, *v1.GetTraffi
 
 func (UnimplementedViewServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("grl.v1.ViewService.GetHistory is not implemented"))
+}
+
+func (UnimplementedViewServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("grl.v1.ViewService.Explain is not implemented"))
 }
