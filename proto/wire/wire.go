@@ -19,6 +19,7 @@ func NeedsWhole(err error) bool { return errors.Is(err, errBase) }
 // FromConfiguration returns c as a message that replaces all that was held.
 func FromConfiguration(c *limiter.Configuration) *grlv1.Configuration {
 	m := &grlv1.Configuration{Epoch: c.Epoch, Revision: c.Revision, Whole: true, PublicUrl: c.PublicURL}
+	addIncident(m, c)
 	for i := range c.Services {
 		m.Services = append(m.Services, FromService(&c.Services[i]))
 	}
@@ -63,6 +64,9 @@ func fromBucket(b *limiter.Bucket) *grlv1.Bucket {
 		ShedRetriesFirst: b.ShedRetriesFirst,
 		Coherent:         b.Coherent,
 		HoldOnSilence:    b.HoldOnSilence,
+	}
+	if b.CandidateRPS != 0 {
+		m.CandidateRps = &b.CandidateRPS
 	}
 	for _, t := range b.Tiers {
 		m.Tiers = append(m.Tiers, fromTier(t))
@@ -123,7 +127,13 @@ func ToConfiguration(held *limiter.Configuration, m *grlv1.Configuration) (*limi
 	if m.GetEpoch() > MaxEpoch {
 		return nil, fmt.Errorf("configuration of epoch %d, at most %d", m.GetEpoch(), uint64(MaxEpoch))
 	}
+	if m.GetMinReaderVersion() > ReaderVersion {
+		return nil, fmt.Errorf("configuration for readers of version %d and up; this one is of version %d: use a newer grl", m.GetMinReaderVersion(), ReaderVersion)
+	}
 	c := &limiter.Configuration{Epoch: m.GetEpoch(), Revision: m.GetRevision(), PublicURL: m.GetPublicUrl()}
+	if err := takeIncident(c, m); err != nil {
+		return nil, err
+	}
 	if !m.GetWhole() {
 		if held.Revision != m.GetBase() {
 			return nil, fmt.Errorf("%w: r%d is held, not r%d", errBase, held.Revision, m.GetBase())
@@ -200,6 +210,10 @@ func toBucket(service string, m *grlv1.Bucket) (limiter.Bucket, error) {
 		ShedRetriesFirst: m.GetShedRetriesFirst(),
 		Coherent:         m.GetCoherent(),
 		HoldOnSilence:    m.GetHoldOnSilence(),
+		CandidateRPS:     m.GetCandidateRps(),
+	}
+	if m.CandidateRps != nil && m.GetCandidateRps() == 0 {
+		return b, fmt.Errorf("bucket %q: candidate of 0 requests per second", b.FullName())
 	}
 	for _, t := range m.GetTiers() {
 		b.Tiers = append(b.Tiers, toTier(t))
@@ -252,6 +266,7 @@ func toTier(m *grlv1.Tier) limiter.Tier {
 // Change returns the message that turns base into next.
 func Change(base, next *limiter.Configuration) *grlv1.Configuration {
 	m := &grlv1.Configuration{Epoch: next.Epoch, Revision: next.Revision, Base: base.Revision, PublicUrl: next.PublicURL}
+	addIncident(m, next)
 	held := make(map[string]*limiter.Service, len(base.Services))
 	for i := range base.Services {
 		held[base.Services[i].Name] = &base.Services[i]
@@ -280,10 +295,24 @@ func Filter(c *limiter.Configuration, h *grlv1.Hello) *limiter.Configuration {
 	for _, name := range h.GetServices() {
 		wanted[name] = true
 	}
-	out := &limiter.Configuration{Epoch: c.Epoch, Revision: c.Revision, PublicURL: c.PublicURL}
+	out := &limiter.Configuration{
+		Epoch: c.Epoch, Revision: c.Revision, PublicURL: c.PublicURL,
+		Serial: c.Serial, AllDisabled: c.AllDisabled,
+	}
 	for _, s := range c.Services {
 		if wanted[s.Name] || len(h.GetCallers()) > 0 && s.Enforce == limiter.Outbound {
 			out.Services = append(out.Services, s)
+			wanted[s.Name] = true
+		}
+	}
+	for _, cap := range c.Caps {
+		if wanted[cap.Service] {
+			out.Caps = append(out.Caps, cap)
+		}
+	}
+	for _, name := range c.Disabled {
+		if wanted[name] {
+			out.Disabled = append(out.Disabled, name)
 		}
 	}
 	return out
