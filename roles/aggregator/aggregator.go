@@ -196,13 +196,13 @@ func (a *Aggregator) install(ctx context.Context, m *grlv1.Configuration) error 
 	defer a.mu.Unlock()
 	n := a.node
 	held := n.config
-	if m.GetEpoch() < held.Epoch || m.GetEpoch() == held.Epoch && m.GetRevision() < held.Revision {
+	if held.Version().After(wire.Version(m)) {
 		return nil // from a controller that is behind
 	}
 	if len(m.GetZones()) > 0 {
 		n.resize(m.GetZones())
 	}
-	if !m.GetWhole() && m.GetEpoch() == held.Epoch && m.GetRevision() == held.Revision {
+	if !m.GetWhole() && wire.Version(m) == held.Version() {
 		return nil // it was only the zones
 	}
 	c, err := wire.ToConfiguration(held, m)
@@ -217,8 +217,8 @@ func (a *Aggregator) install(ctx context.Context, m *grlv1.Configuration) error 
 		return nil
 	}
 	n.refused = refusal{}
-	if c.Revision != held.Revision || c.Epoch != held.Epoch {
-		a.opts.Log.InfoContext(ctx, "installed configuration", "revision", c.Revision, "epoch", c.Epoch, "services", len(c.Services))
+	if c.Version() != held.Version() {
+		a.opts.Log.InfoContext(ctx, "installed configuration", "revision", c.Revision, "serial", c.Serial, "epoch", c.Epoch, "services", len(c.Services), "caps", len(c.Caps))
 	}
 	n.install(c)
 	a.wakeHosts()

@@ -229,7 +229,8 @@ func hostRate(rate law.Rate) law.Rate {
 
 // changed reports whether a report says something else of the configuration.
 func changed(last, now *grlv1.Report) bool {
-	return last.GetConfigRevision() != now.GetConfigRevision() || last.GetRefusedRevision() != now.GetRefusedRevision()
+	return last.GetConfigRevision() != now.GetConfigRevision() || last.GetConfigSerial() != now.GetConfigSerial() ||
+		last.GetRefusedRevision() != now.GetRefusedRevision()
 }
 
 // size returns the bytes of a message, for the fleet's view.

@@ -34,7 +34,7 @@ func (n *node) Roster() uint64 { return n.roster }
 
 // Sign says in a report which configuration and directives the node holds.
 func (n *node) Sign(m *grlv1.Report) {
-	m.ConfigEpoch, m.ConfigRevision = n.config.Epoch, n.config.Revision
+	m.ConfigEpoch, m.ConfigRevision, m.ConfigSerial = n.config.Epoch, n.config.Revision, n.config.Serial
 	m.RefusedRevision, m.RefusedReason = n.refused.revision, n.refused.reason
 	for name, d := range n.deciders {
 		m.Taken = append(m.Taken, wire.Taken(name, d.taken))
@@ -53,6 +53,7 @@ func (n *node) Nodes(now time.Time) []*grlv1.Node {
 			Region:          n.region,
 			Version:         h.hello.GetVersion(),
 			ConfigRevision:  h.last.GetConfigRevision(),
+			ConfigSerial:    h.last.GetConfigSerial(),
 			RefusedRevision: h.last.GetRefusedRevision(),
 			RefusedReason:   h.last.GetRefusedReason(),
 			ReportAgeMs:     uint32(now.Sub(h.heard).Milliseconds()),

@@ -73,7 +73,7 @@ func (s source) Nodes(now time.Time) []*grlv1.Node {
 
 // Sign says in a report which configuration and directive the node holds.
 func (s source) Sign(m *grlv1.Report) {
-	m.ConfigEpoch, m.ConfigRevision = s.config.Epoch, s.config.Revision
+	m.ConfigEpoch, m.ConfigRevision, m.ConfigSerial = s.config.Epoch, s.config.Revision, s.config.Serial
 	m.RefusedRevision, m.RefusedReason = s.region.refused.revision, s.region.refused.reason
 	if s.region.taken != (law.Stamp{}) {
 		m.Taken = append(m.Taken, wire.Taken(globalDecider, s.region.taken))
