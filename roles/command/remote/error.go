@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"connectrpc.com/connect"
+
+	grlv1 "grl/proto/grl/v1"
+)
+
+// Error is a call that failed. Its text says what to do.
+type Error struct {
+	URL     string // of the controller
+	Timeout time.Duration
+	Err     error // of connect
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Code returns connect's code of err, 0 if err comes from no call.
+func Code(err error) connect.Code {
+	var e *Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return connect.CodeOf(e.Err)
+}
+
+// Refusal returns why a change was refused, nil if err does not say.
+func Refusal(err error) *grlv1.Refusal {
+	var e *connect.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	for _, d := range e.Details() {
+		if m, err := d.Value(); err == nil {
+			if r, ok := m.(*grlv1.Refusal); ok {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// Error says in one line what went wrong and what to do; where a change was
+// refused, more lines say why.
+func (e *Error) Error() string {
+	said := e.said()
+	switch connect.CodeOf(e.Err) {
+	case connect.CodeUnauthenticated:
+		return said + ": sign in with grl login, or give a token with --token-file or " + VariableToken
+	case connect.CodeUnimplemented:
+		return fmt.Sprintf("the controller at %s does not know this call: it is of another version, or no controller", e.URL)
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
+		return e.unreached(said)
+	}
+	if r := Refusal(e.Err); r != nil {
+		if text := refusalText(r); text != "" {
+			return said + "\n" + text
+		}
+	}
+	return said
+}
+
+// unreached says why there is no answer of the controller.
+func (e *Error) unreached(said string) string {
+	var connectErr *connect.Error
+	if errors.As(e.Err, &connectErr) && connect.IsWireError(connectErr) {
+		return fmt.Sprintf("the controller at %s says: %s", e.URL, said)
+	}
+	switch {
+	case errors.Is(e.Err, context.Canceled):
+		return "interrupted: what was asked for may have been done"
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer of the controller at %s within %v: what was asked for may have been done", e.URL, e.Timeout)
+	}
+	return fmt.Sprintf("cannot reach a controller at %s (%s): is it running? --controller or %s names another one", e.URL, e.cause(), VariableURL)
+}
+
+// cause returns why a controller cannot be reached, without the address.
+func (e *Error) cause() string {
+	var address *net.DNSError
+	var number syscall.Errno
+	var dial *url.Error
+	switch {
+	case errors.As(e.Err, &address):
+		return "no such host"
+	case errors.As(e.Err, &number):
+		return number.Error()
+	case errors.As(e.Err, &dial):
+		return dial.Err.Error()
+	}
+	return e.said()
+}
+
+// said returns the text of the error, without its code.
+func (e *Error) said() string {
+	var c *connect.Error
+	if errors.As(e.Err, &c) {
+		return strings.TrimSpace(c.Message())
+	}
+	return e.Err.Error()
+}
