@@ -12,17 +12,24 @@ import (
 // Sample is what one cell counted in one zone in one minute, or in the part of
 // it since the controller started. Requests; what exceeds 2^63-1 counts as that.
 type Sample struct {
-	Cell          limiter.CellID
+	Cell limiter.CellID
+	// Zone is "" for what is known only of all zones together: CandidateDropped.
 	Zone          string
 	Offered       uint64
 	Admitted      uint64
 	Dropped       uint64
 	ShadowDropped uint64 // part of Admitted
 	HighestSecond uint64 // offered requests in the highest second
+	// CandidateDropped is what the candidate of the bucket would have dropped of
+	// what was admitted.
+	CandidateDropped uint64
 }
 
 func (s *Sample) counts() counts {
-	c := counts{offered: s.Offered, admitted: s.Admitted, dropped: s.Dropped, shadowDropped: s.ShadowDropped, highestSecond: s.HighestSecond}
+	c := counts{
+		offered: s.Offered, admitted: s.Admitted, dropped: s.Dropped, shadowDropped: s.ShadowDropped,
+		highestSecond: s.HighestSecond, candidateDropped: s.CandidateDropped,
+	}
 	for i := range c {
 		c[i] = min(c[i], maxCount)
 	}

@@ -43,13 +43,13 @@ func at(minutes int) time.Time {
 func TestMinutesAddUp(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	mustAppend(t, s, at(3).Add(59*time.Second), Sample{reads, "z1", 100, 90, 10, 4, 9}, Sample{reads, "z2", 7, 7, 0, 0, 2})
-	mustAppend(t, s, at(61), Sample{reads, "z1", 1, 1, 0, 0, 1}, Sample{writes, "z1", 5, 5, 0, 0, 5}, Sample{writes, "z2", 0, 0, 0, 0, 0})
+	mustAppend(t, s, at(3).Add(59*time.Second), Sample{reads, "z1", 100, 90, 10, 4, 9, 0}, Sample{reads, "z2", 7, 7, 0, 0, 2, 0})
+	mustAppend(t, s, at(61), Sample{reads, "z1", 1, 1, 0, 0, 1, 0}, Sample{writes, "z1", 5, 5, 0, 0, 5, 0}, Sample{writes, "z2", 0, 0, 0, 0, 0, 0})
 	closeStore(t, s)
 	s = openStore(t, dir) // the controller restarts within the minute
-	mustAppend(t, s, at(3), Sample{reads, "z1", 50, 50, 0, 0, 11})
+	mustAppend(t, s, at(3), Sample{reads, "z1", 50, 50, 0, 0, 11, 0})
 
-	want := []Minute{{at(3), 157, 147, 10, 4, 13}, {at(61), 1, 1, 0, 0, 1}} // 11 + 2 in the highest seconds
+	want := []Minute{{at(3), 157, 147, 10, 4, 13, 0}, {at(61), 1, 1, 0, 0, 1, 0}} // 11 + 2 in the highest seconds
 	if diff := cmp.Diff(want, mustMinutes(t, s, reads, at(0), at(120))); diff != "" {
 		t.Errorf("Minutes (-want +got):\n%s", diff)
 	}
@@ -65,7 +65,7 @@ func TestMinutesAddUp(t *testing.T) {
 		t.Errorf("Minutes of all times = %v, want 2", got)
 	}
 	zones, err := s.MinutesByZone(t.Context(), reads, at(0), at(60))
-	wantZones := map[string][]Minute{"z1": {{at(3), 150, 140, 10, 4, 11}}, "z2": {{at(3), 7, 7, 0, 0, 2}}}
+	wantZones := map[string][]Minute{"z1": {{at(3), 150, 140, 10, 4, 11, 0}}, "z2": {{at(3), 7, 7, 0, 0, 2, 0}}}
 	if diff := cmp.Diff(wantZones, zones); err != nil || diff != "" {
 		t.Errorf("MinutesByZone: %v (-want +got):\n%s", err, diff)
 	}
@@ -103,7 +103,7 @@ func (m model) append(minute time.Time, samples []Sample) {
 		c := m[k]
 		m[k] = counts{
 			c[offered] + s.Offered, c[admitted] + s.Admitted, c[dropped] + s.Dropped,
-			c[shadowDropped] + s.ShadowDropped, max(c[highestSecond], s.HighestSecond),
+			c[shadowDropped] + s.ShadowDropped, max(c[highestSecond], s.HighestSecond), c[candidateDropped] + s.CandidateDropped,
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestHistoryEqualsAModel(t *testing.T) {
 			minute := at(rapid.IntRange(0, 150).Draw(rt, "minute"))
 			samples := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Sample {
 				c := drawSmall(rt)
-				return Sample{rapid.SampledFrom(cells).Draw(rt, "cell"), rapid.SampledFrom(zones).Draw(rt, "zone"), c[0], c[1], c[2], c[3], c[4]}
+				return Sample{rapid.SampledFrom(cells).Draw(rt, "cell"), rapid.SampledFrom(zones).Draw(rt, "zone"), c[0], c[1], c[2], c[3], c[4], c[5]}
 			}), 0, 6).Draw(rt, "samples")
 			mustAppend(t, s, minute, samples...)
 			want.append(minute, samples)

@@ -18,6 +18,7 @@ const (
 	dropped
 	shadowDropped
 	highestSecond
+	candidateDropped
 	columns
 )
 

@@ -10,7 +10,7 @@ import (
 // drawCounts draws a minute; admitted is usually offered - dropped.
 func drawCounts(t *rapid.T) counts {
 	small := rapid.Uint64Range(0, 500)
-	c := counts{offered: small.Draw(t, "offered"), shadowDropped: small.Draw(t, "shadow"), highestSecond: small.Draw(t, "highest")}
+	c := counts{offered: small.Draw(t, "offered"), shadowDropped: small.Draw(t, "shadow"), highestSecond: small.Draw(t, "highest"), candidateDropped: small.Draw(t, "candidate")}
 	if c[offered] > 0 {
 		c[dropped] = rapid.Uint64Range(0, c[offered]).Draw(t, "dropped")
 	}
@@ -54,7 +54,7 @@ func TestDecodeHourRefuses(t *testing.T) {
 		{"idle hour", (&hour{}).encode(nil)},
 		{"idle minute", []byte{1, 3, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0}},
 		{"minute 60", []byte{1, 0, 0, 0, 0, 0, 0, 0, 0x10, 1, 5}},
-		{"sixth column", []byte{1, 1, 0, 0, 0, 0, 0, 0, 0, 0x20, 5}},
+		{"seventh column", []byte{1, 1, 0, 0, 0, 0, 0, 0, 0, 0x40, 5}},
 		{"column of zeros", []byte{1, 1, 0, 0, 0, 0, 0, 0, 0, 5, 5, 0}},
 		{"cut off", good[:len(good)-1]},
 		{"a byte too many", append(bytes.Clone(good), 0)},

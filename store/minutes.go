@@ -23,12 +23,15 @@ type Minute struct {
 	// over zones, whose highest seconds need not be the same, it is an upper
 	// bound.
 	HighestSecond uint64
+	// CandidateDropped is what the candidate of the bucket would have dropped of
+	// Admitted. It is known of all zones together only.
+	CandidateDropped uint64
 }
 
 func newMinute(start time.Time, c counts) Minute {
 	return Minute{
 		Start: start, Offered: c[offered], Admitted: c[admitted], Dropped: c[dropped],
-		ShadowDropped: c[shadowDropped], HighestSecond: c[highestSecond],
+		ShadowDropped: c[shadowDropped], HighestSecond: c[highestSecond], CandidateDropped: c[candidateDropped],
 	}
 }
 
@@ -61,13 +64,16 @@ func (s *Store) Minutes(ctx context.Context, cell limiter.CellID, from, to time.
 }
 
 // MinutesByZone is Minutes for each zone by itself. Zones without requests are
-// left out.
+// left out, and what is known of all together only.
 func (s *Store) MinutesByZone(ctx context.Context, cell limiter.CellID, from, to time.Time) (map[string][]Minute, error) {
 	zones := make(map[string]map[int64]*hour)
 	_, err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
 		h, err := decodeHour(r.minutes)
 		if err != nil {
 			return err
+		}
+		if r.zone == "" {
+			return nil
 		}
 		if zones[r.zone] == nil {
 			zones[r.zone] = make(map[int64]*hour)
@@ -115,6 +121,9 @@ type Maximum struct {
 func (s *Store) Maxima(ctx context.Context, cell limiter.CellID, from, to time.Time) ([]Maximum, error) {
 	var maxima []Maximum
 	_, err := s.eachHour(ctx, cell, from, to, func(r hourOf) error {
+		if r.zone == "" {
+			return nil // nothing is offered to all zones together
+		}
 		maxima = append(maxima, Maximum{
 			Hour: time.UnixMilli(r.start), Zone: r.zone, Minute: uint64(r.maxMinute), Second: uint64(r.maxSecond),
 		})

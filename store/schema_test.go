@@ -21,7 +21,7 @@ func fillFixture(t testing.TB, s *Store) {
 	if _, err := s.NextEpoch(t.Context(), 6); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, s, at(1), Sample{reads, "z1", 100, 90, 10, 4, 9}, Sample{writes, "z2", 7, 7, 0, 0, 2})
+	mustAppend(t, s, at(1), Sample{reads, "z1", 100, 90, 10, 4, 9, 0}, Sample{writes, "z2", 7, 7, 0, 0, 2, 0})
 	if err := s.SawZones(t.Context(), []Zone{{Name: "z1", Region: "eu"}}, at(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func wantFixture(t testing.TB, s *Store) {
 	if hash, revision, err := s.LastSource(t.Context(), "limits directory"); err != nil || hash != "abc" || revision != 1 {
 		t.Errorf("LastSource = %q, r%d, %v, want abc, r1", hash, revision, err)
 	}
-	if got := mustMinutes(t, s, reads, at(0), at(60)); len(got) != 1 || got[0] != (Minute{at(1), 100, 90, 10, 4, 9}) {
+	if got := mustMinutes(t, s, reads, at(0), at(60)); len(got) != 1 || got[0] != (Minute{at(1), 100, 90, 10, 4, 9, 0}) {
 		t.Errorf("Minutes = %v, want the one written", got)
 	}
 	if zones, err := s.Zones(t.Context()); err != nil || len(zones) != 1 || zones[0].Name != "z1" {
