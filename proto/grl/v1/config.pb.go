@@ -481,9 +481,14 @@ type Outcome struct {
 	// What the guard rails say of it.
 	Findings []*Finding `protobuf:"bytes,4,rep,name=findings,proto3" json:"findings,omitempty"`
 	// Set if the change goes out zone by zone.
-	Rollout       *Rollout `protobuf:"bytes,5,opt,name=rollout,proto3" json:"rollout,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rollout *Rollout `protobuf:"bytes,5,opt,name=rollout,proto3" json:"rollout,omitempty"`
+	// Later edits that the files do not have, and that stay: the files did not
+	// change there since they were last applied.
+	Kept []*Conflict `protobuf:"bytes,6,rep,name=kept,proto3" json:"kept,omitempty"`
+	// Entries of changes that are left out beyond the first 10,000.
+	ChangesLeftOut uint32 `protobuf:"varint,7,opt,name=changes_left_out,json=changesLeftOut,proto3" json:"changes_left_out,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
@@ -549,6 +554,20 @@ func (x *Outcome) GetRollout() *Rollout {
 		return x.Rollout
 	}
 	return nil
+}
+
+func (x *Outcome) GetKept() []*Conflict {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+func (x *Outcome) GetChangesLeftOut() uint32 {
+	if x != nil {
+		return x.ChangesLeftOut
+	}
+	return 0
 }
 
 type RollbackRequest struct {
@@ -1565,13 +1584,15 @@ const file_grl_v1_config_proto_rawDesc = "" +
 	"\x10RollbackResponse\x12)\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x0f.grl.v1.OutcomeR\aoutcome\"<\n" +
 	"\x0fPromoteResponse\x12)\n" +
-	"\aoutcome\x18\x01 \x01(\v2\x0f.grl.v1.OutcomeR\aoutcome\"\xd9\x01\n" +
+	"\aoutcome\x18\x01 \x01(\v2\x0f.grl.v1.OutcomeR\aoutcome\"\xa9\x02\n" +
 	"\aOutcome\x12,\n" +
 	"\brevision\x18\x01 \x01(\v2\x10.grl.v1.RevisionR\brevision\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\bR\achanged\x12.\n" +
 	"\achanges\x18\x03 \x03(\v2\x14.grl.v1.BucketChangeR\achanges\x12+\n" +
 	"\bfindings\x18\x04 \x03(\v2\x0f.grl.v1.FindingR\bfindings\x12)\n" +
-	"\arollout\x18\x05 \x01(\v2\x0f.grl.v1.RolloutR\arollout\"t\n" +
+	"\arollout\x18\x05 \x01(\v2\x0f.grl.v1.RolloutR\arollout\x12$\n" +
+	"\x04kept\x18\x06 \x03(\v2\x10.grl.v1.ConflictR\x04kept\x12(\n" +
+	"\x10changes_left_out\x18\a \x01(\rR\x0echangesLeftOut\"t\n" +
 	"\x0fRollbackRequest\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x16\n" +
@@ -1718,34 +1739,35 @@ var file_grl_v1_config_proto_depIdxs = []int32{
 	18, // 5: grl.v1.Outcome.changes:type_name -> grl.v1.BucketChange
 	19, // 6: grl.v1.Outcome.findings:type_name -> grl.v1.Finding
 	20, // 7: grl.v1.Outcome.rollout:type_name -> grl.v1.Rollout
-	20, // 8: grl.v1.FinishRolloutResponse.rollout:type_name -> grl.v1.Rollout
-	17, // 9: grl.v1.GetConfigurationResponse.revision:type_name -> grl.v1.Revision
-	3,  // 10: grl.v1.GetConfigurationResponse.files:type_name -> grl.v1.LimitsFile
-	17, // 11: grl.v1.ListRevisionsResponse.revisions:type_name -> grl.v1.Revision
-	0,  // 12: grl.v1.BucketChange.kind:type_name -> grl.v1.BucketChange.Kind
-	1,  // 13: grl.v1.Finding.rail:type_name -> grl.v1.Finding.Rail
-	2,  // 14: grl.v1.Rollout.state:type_name -> grl.v1.Rollout.State
-	22, // 15: grl.v1.Refusal.problems:type_name -> grl.v1.Problem
-	19, // 16: grl.v1.Refusal.findings:type_name -> grl.v1.Finding
-	23, // 17: grl.v1.Refusal.conflicts:type_name -> grl.v1.Conflict
-	17, // 18: grl.v1.Conflict.revision:type_name -> grl.v1.Revision
-	4,  // 19: grl.v1.ConfigService.Apply:input_type -> grl.v1.ApplyRequest
-	9,  // 20: grl.v1.ConfigService.Rollback:input_type -> grl.v1.RollbackRequest
-	10, // 21: grl.v1.ConfigService.Promote:input_type -> grl.v1.PromoteRequest
-	11, // 22: grl.v1.ConfigService.FinishRollout:input_type -> grl.v1.FinishRolloutRequest
-	13, // 23: grl.v1.ConfigService.GetConfiguration:input_type -> grl.v1.GetConfigurationRequest
-	15, // 24: grl.v1.ConfigService.ListRevisions:input_type -> grl.v1.ListRevisionsRequest
-	5,  // 25: grl.v1.ConfigService.Apply:output_type -> grl.v1.ApplyResponse
-	6,  // 26: grl.v1.ConfigService.Rollback:output_type -> grl.v1.RollbackResponse
-	7,  // 27: grl.v1.ConfigService.Promote:output_type -> grl.v1.PromoteResponse
-	12, // 28: grl.v1.ConfigService.FinishRollout:output_type -> grl.v1.FinishRolloutResponse
-	14, // 29: grl.v1.ConfigService.GetConfiguration:output_type -> grl.v1.GetConfigurationResponse
-	16, // 30: grl.v1.ConfigService.ListRevisions:output_type -> grl.v1.ListRevisionsResponse
-	25, // [25:31] is the sub-list for method output_type
-	19, // [19:25] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	23, // 8: grl.v1.Outcome.kept:type_name -> grl.v1.Conflict
+	20, // 9: grl.v1.FinishRolloutResponse.rollout:type_name -> grl.v1.Rollout
+	17, // 10: grl.v1.GetConfigurationResponse.revision:type_name -> grl.v1.Revision
+	3,  // 11: grl.v1.GetConfigurationResponse.files:type_name -> grl.v1.LimitsFile
+	17, // 12: grl.v1.ListRevisionsResponse.revisions:type_name -> grl.v1.Revision
+	0,  // 13: grl.v1.BucketChange.kind:type_name -> grl.v1.BucketChange.Kind
+	1,  // 14: grl.v1.Finding.rail:type_name -> grl.v1.Finding.Rail
+	2,  // 15: grl.v1.Rollout.state:type_name -> grl.v1.Rollout.State
+	22, // 16: grl.v1.Refusal.problems:type_name -> grl.v1.Problem
+	19, // 17: grl.v1.Refusal.findings:type_name -> grl.v1.Finding
+	23, // 18: grl.v1.Refusal.conflicts:type_name -> grl.v1.Conflict
+	17, // 19: grl.v1.Conflict.revision:type_name -> grl.v1.Revision
+	4,  // 20: grl.v1.ConfigService.Apply:input_type -> grl.v1.ApplyRequest
+	9,  // 21: grl.v1.ConfigService.Rollback:input_type -> grl.v1.RollbackRequest
+	10, // 22: grl.v1.ConfigService.Promote:input_type -> grl.v1.PromoteRequest
+	11, // 23: grl.v1.ConfigService.FinishRollout:input_type -> grl.v1.FinishRolloutRequest
+	13, // 24: grl.v1.ConfigService.GetConfiguration:input_type -> grl.v1.GetConfigurationRequest
+	15, // 25: grl.v1.ConfigService.ListRevisions:input_type -> grl.v1.ListRevisionsRequest
+	5,  // 26: grl.v1.ConfigService.Apply:output_type -> grl.v1.ApplyResponse
+	6,  // 27: grl.v1.ConfigService.Rollback:output_type -> grl.v1.RollbackResponse
+	7,  // 28: grl.v1.ConfigService.Promote:output_type -> grl.v1.PromoteResponse
+	12, // 29: grl.v1.ConfigService.FinishRollout:output_type -> grl.v1.FinishRolloutResponse
+	14, // 30: grl.v1.ConfigService.GetConfiguration:output_type -> grl.v1.GetConfigurationResponse
+	16, // 31: grl.v1.ConfigService.ListRevisions:output_type -> grl.v1.ListRevisionsResponse
+	26, // [26:32] is the sub-list for method output_type
+	20, // [20:26] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_config_proto_init() }

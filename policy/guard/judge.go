@@ -1,0 +1,193 @@
+package guard
+
+import (
+	"fmt"
+
+	"grl/limiter"
+)
+
+// Judge returns what the rails say of the pairs that a change touches, in their
+// order, what needs force first. past tells what each of them was offered; it
+// is called once a pair. buckets is how many buckets there were: with 0 the
+// change is the first one, and needs no force.
+func Judge(pairs []Pair, buckets int, past func(Pair) Past) []Finding {
+	var forced, others []Finding
+	add := func(findings ...Finding) {
+		for _, f := range findings {
+			f.NeedsForce = f.NeedsForce && buckets > 0
+			if f.NeedsForce {
+				forced = append(forced, f)
+			} else {
+				others = append(others, f)
+			}
+		}
+	}
+	add(many(pairs, buckets)...)
+	for _, p := range pairs {
+		if !p.enforcedBefore() && !p.enforcedAfter() {
+			continue // drops nothing
+		}
+		add(judge(p, newMeasured(p, past(p)))...)
+	}
+	return append(forced, others...)
+}
+
+func (p Pair) enforcedBefore() bool { return p.Before != nil && p.Before.Behavior == limiter.Deny }
+func (p Pair) enforcedAfter() bool  { return p.After != nil && p.After.Behavior == limiter.Deny }
+
+// many counts the buckets that were there and whose enforcement changes. New
+// ones are judged by themselves: a service that joins is no careless change of
+// the others.
+func many(pairs []Pair, buckets int) []Finding {
+	changed := 0
+	for _, p := range pairs {
+		if p.Before != nil && (p.enforcedBefore() || p.enforcedAfter()) {
+			changed++
+		}
+	}
+	if changed <= fewBuckets || float64(changed) <= mostOfBuckets*float64(buckets) {
+		return nil
+	}
+	return []Finding{{
+		Rail: ManyBuckets, NeedsForce: true,
+		Text: fmt.Sprintf("changes %s of %s buckets at once, more than %s", count(changed), count(buckets), percent(mostOfBuckets)),
+	}}
+}
+
+func judge(p Pair, m measured) []Finding {
+	var findings []Finding
+	if f, ok := belowPeak(p, m); ok {
+		findings = append(findings, f)
+	}
+	if f, ok := abovePresent(p, m); ok {
+		findings = append(findings, f)
+	}
+	if f, ok := predicted(p, m); ok {
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// tightens reports whether the change may drop what was not dropped before.
+func (p Pair) tightens() bool {
+	switch {
+	case !p.enforcedAfter():
+		return false
+	case !p.enforcedBefore() || p.After.Block && !p.Before.Block:
+		return true
+	case p.Before.Block:
+		return false
+	case !sameRequests(p.Before, p.After):
+		return true
+	default:
+		return p.lowered()
+	}
+}
+
+// lowered reports whether the limit of an instance is lower than it was.
+func (p Pair) lowered() bool {
+	if p.After.LimitRPS < p.Before.LimitRPS {
+		return true
+	}
+	for region := range p.Before.Regions {
+		if p.After.Limit(region) < p.Before.Limit(region) {
+			return true
+		}
+	}
+	for region := range p.After.Regions {
+		if p.After.Limit(region) < p.Before.Limit(region) {
+			return true
+		}
+	}
+	return false
+}
+
+// belowPeak is about limits: what blocks has none.
+func belowPeak(p Pair, m measured) (Finding, bool) {
+	if !p.tightens() || p.After.Block || !m.known {
+		return Finding{}, false
+	}
+	g := m.tightest
+	if g.limit >= leastOfPeak*g.peak {
+		return Finding{}, false
+	}
+	return Finding{
+		Rail: BelowPeak, Bucket: p.Name(), NeedsForce: true,
+		Text: fmt.Sprintf("limit of %s rps%s is below half of the highest minute of the last %d days, %s rps", figure(g.limit), g.where, Days, figure(g.peak)),
+	}, true
+}
+
+func abovePresent(p Pair, m measured) (Finding, bool) {
+	if !p.enforcedBefore() || p.Before.Block {
+		return Finding{}, false
+	}
+	f := Finding{Rail: AbovePresent, Bucket: p.Name(), NeedsForce: true}
+	if !p.enforcedAfter() { // as if the limit were the highest minute
+		if g := m.loosest; !m.known || g.peak <= mostOfPresent*g.present {
+			return Finding{}, false
+		}
+		g := m.loosest
+		f.Text = fmt.Sprintf("takes away a limit of %s rps%s, and up to %s rps were offered in the last %d days, more than %d times as much",
+			figure(g.present), g.where, figure(g.peak), Days, mostOfPresent)
+		return f, true
+	}
+	if p.After.Block {
+		return Finding{}, false
+	}
+	instance, ok := p.raised()
+	if !ok {
+		return Finding{}, false
+	}
+	f.Text = fmt.Sprintf("limit of %s rps%s is above %d times the present one, %s rps",
+		figure(p.After.Limit(instance)), in(instance), mostOfPresent, figure(p.Before.Limit(instance)))
+	return f, true
+}
+
+// raised returns an instance whose limit rises too far.
+func (p Pair) raised() (instance string, ok bool) {
+	tooFar := func(instance string) bool { return p.After.Limit(instance) > mostOfPresent*p.Before.Limit(instance) }
+	if tooFar("") {
+		return "", true
+	}
+	for region := range p.Before.Regions {
+		if tooFar(region) {
+			return region, true
+		}
+	}
+	for region := range p.After.Regions {
+		if tooFar(region) {
+			return region, true
+		}
+	}
+	return "", false
+}
+
+// predicted says what the bucket as it shall be would have dropped.
+func predicted(p Pair, m measured) (Finding, bool) {
+	if !p.tightens() {
+		return Finding{}, false
+	}
+	f := Finding{Rail: PredictedDrops, Bucket: p.Name(), DropShare: m.after, Predicted: m.known || m.now || p.After.Block}
+	switch {
+	case p.After.Block:
+		f.DropShare, f.NeedsForce = 1, true
+		f.Text = "would drop everything that it matches"
+		if m.known {
+			f.Text += fmt.Sprintf(", up to %s rps in the last %d days", figure(m.tightest.peak), Days)
+		}
+		return f, true
+	case m.known:
+		f.Text = fmt.Sprintf("would have dropped %s of what was offered in the last %d days", percent(m.after), Days)
+		if p.enforcedBefore() {
+			f.Text += fmt.Sprintf("; as it is, %s", percent(m.before))
+		} else if m.shadowed > 0 {
+			f.Text += fmt.Sprintf("; counted in shadow: %s", percent(m.shadowed))
+		}
+	case m.now:
+		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; before now, cannot tell", percent(m.after), figure(m.nowRPS))
+	default:
+		f.Text = "cannot tell what it would drop: there is no history"
+	}
+	f.NeedsForce = f.Predicted && f.DropShare > mostDropped && f.DropShare > m.before
+	return f, true
+}
