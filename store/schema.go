@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 )
 
 //go:embed schema.sql
 var configSQL string
+
+//go:embed records.sql
+var recordsSQL string
 
 //go:embed history.sql
 var historySQL string
@@ -23,18 +25,31 @@ type schema struct {
 	synchronous string // PRAGMA synchronous
 	// migrations lead from version i to version i+1; append only. The first
 	// makes the tables in an empty file.
-	migrations []string
+	migrations []migration
 	// verify returns errDamaged if values that Open relies on are not as they
 	// were written.
 	verify func(context.Context, *file) error
+}
+
+// migration changes tables and content, in a transaction.
+type migration func(context.Context, *sql.Tx) error
+
+// statements is a migration by SQL alone.
+func statements(text string) migration {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, text)
+		return err
+	}
 }
 
 func configSchema() *schema {
 	return &schema{
 		name:        "grl.db",
 		synchronous: "FULL",
-		migrations:  []string{configSQL},
-		verify:      verifyConfig,
+		migrations:  []migration{statements(configSQL), moveToRecords},
+		verify: func(ctx context.Context, f *file) error {
+			return errors.Join(verifyConfig(ctx, f), verifyRecords(ctx, f))
+		},
 	}
 }
 
@@ -42,7 +57,7 @@ func historySchema() *schema {
 	return &schema{
 		name:        "history.db",
 		synchronous: "NORMAL",
-		migrations:  []string{historySQL},
+		migrations:  []migration{statements(historySQL)},
 		verify:      func(context.Context, *file) error { return nil }, // rows are checked when read
 	}
 }
@@ -130,7 +145,7 @@ func refuseTables(ctx context.Context, f *file) error {
 
 func (sc *schema) step(ctx context.Context, f *file, version int) error {
 	return f.update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, sc.migrations[version]); err != nil {
+		if err := sc.migrations[version](ctx, tx); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version+1))
@@ -166,7 +181,17 @@ func (sc *schema) model(ctx context.Context) (map[string]string, error) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1) // each connection has a memory of its own
-	if _, err := db.ExecContext(ctx, strings.Join(sc.migrations, "\n;\n")); err != nil {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	for _, migrate := range sc.migrations {
+		if err := migrate(ctx, tx); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
 	return objects(ctx, db)

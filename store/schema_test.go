@@ -87,7 +87,7 @@ func copyStore(t testing.TB, from, to string) {
 // configSchemaWith is the schema of a later grl with one migration more.
 func configSchemaWith(migration string) *schema {
 	sc := configSchema()
-	sc.migrations = append(sc.migrations, migration)
+	sc.migrations = append(sc.migrations, statements(migration))
 	return sc
 }
 
@@ -100,8 +100,8 @@ func TestMigrationKeepsWhatIsThere(t *testing.T) {
 		if err != nil || warning != "" {
 			t.Fatalf("openFile: %q, %v", warning, err)
 		}
-		if version, err := userVersion(t.Context(), f.read); err != nil || version != 2 {
-			t.Errorf("version %d, %v, want 2", version, err)
+		if version, err := userVersion(t.Context(), f.read); err != nil || version != 3 {
+			t.Errorf("version %d, %v, want 3", version, err)
 		}
 		head, err := readHead(t.Context(), f.read)
 		if err != nil || head.Number != 1 || head.Author != "ann" {
@@ -136,7 +136,7 @@ func TestOpenRefusesNewerVersions(t *testing.T) {
 		if err == nil {
 			t.Fatal("Open of a newer file: no error", s.Close())
 		}
-		for _, want := range []string{"grl.db", "version 2", "version 1"} {
+		for _, want := range []string{"grl.db", "version 3", "version 2"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("Open of a newer file: %q does not name %s", err, want)
 			}
@@ -149,7 +149,7 @@ func TestOpenRefusesNewerVersions(t *testing.T) {
 	}
 }
 
-// writeNewer makes files of which grl.db is of version 2; live leaves it as a
+// writeNewer makes files of which grl.db is of version 3; live leaves it as a
 // killed process would.
 func writeNewer(t *testing.T, dir string, live bool) {
 	t.Helper()

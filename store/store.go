@@ -39,6 +39,7 @@ type Store struct {
 	config  *file
 	history *file
 	names   names
+	changes changes
 
 	mu       sync.Mutex // guards warnings
 	warnings []string
