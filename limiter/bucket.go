@@ -262,6 +262,9 @@ func (v Version) After(w Version) bool {
 	return cmp.Or(cmp.Compare(v.Epoch, w.Epoch), cmp.Compare(v.Revision, w.Revision), cmp.Compare(v.Serial, w.Serial)) > 0
 }
 
+// Any reports whether c says anything: a limit, or what holds beside limits.
+func (c *Configuration) Any() bool { return c.Revision > 0 || c.Serial > 0 }
+
 // ByName returns the buckets of c by their full names, those that stand for
 // caps too.
 func (c *Configuration) ByName() map[string]*Bucket {

@@ -273,7 +273,7 @@ func Change(base, next *limiter.Configuration) *grlv1.Configuration {
 	}
 	for i := range next.Services {
 		s := &next.Services[i]
-		if old, ok := held[s.Name]; !ok || !equal(old, s) {
+		if old, ok := held[s.Name]; !ok || !Equal(old, s) {
 			m.Services = append(m.Services, FromService(s))
 		}
 		delete(held, s.Name)

@@ -266,7 +266,7 @@ func (n *node) mayReport(now time.Time) bool {
 // configurationFor returns the configuration message a host lacks, nil if it
 // has all it asked for.
 func (n *node) configurationFor(h *host) *grlv1.Configuration {
-	if n.config.Revision == 0 || h.config != nil && !n.config.Version().After(h.config.Version()) {
+	if !n.config.Any() || h.config != nil && !n.config.Version().After(h.config.Version()) {
 		return nil
 	}
 	wanted := wire.Filter(n.config, h.hello)

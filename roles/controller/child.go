@@ -299,6 +299,9 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 		if more != (law.Counts{}) { // a report of a jump carries counts sent before
 			c.counted[number] = now
 			n.flows[i].add(n.ticks, more)
+			if n.stage != nil {
+				n.stage.watch.count(c.ids[number].Bucket, n.stage.reached[c.zone.name], more)
+			}
 			if n.region != nil {
 				n.region.played.Add(i, more, n.region.played.Share(now, since))
 			}
@@ -306,6 +309,7 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 				id := c.ids[number]
 				id.Class = ""
 				c.series[number] = n.recorder.series(place{id, c.zone.name})
+				c.series[number].judged = n.recorder.candidate(n.bucket(id.Bucket, c.zone), id)
 			}
 			c.series[number].add(now, since, more)
 		}
@@ -401,11 +405,12 @@ func (c *child) toldShare(cell int) *float32 {
 // configurationFor returns the configuration message a child lacks, nil if it
 // has all it asked for.
 func (n *node) configurationFor(c *child) *grlv1.Configuration {
-	held := c.config != nil && !n.config.Version().After(c.config.Version())
-	if n.config.Revision == 0 || held && c.sizes == n.sizes.version {
+	next := n.configuration(c.zone)
+	held := c.config != nil && !next.Version().After(c.config.Version())
+	if !n.leads || !next.Any() || held && c.sizes == n.sizes.version {
 		return nil
 	}
-	wanted := wire.Filter(n.config, c.hello)
+	wanted := wire.Filter(next, c.hello)
 	var m *grlv1.Configuration
 	if c.config == nil {
 		m = wire.FromConfiguration(wanted)

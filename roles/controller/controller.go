@@ -107,6 +107,7 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 	if o.Config.Regional() {
 		c.node.regional(o.Config.Region, o.Config.Autonomy)
 	}
+	c.node.lead(epoch)
 	c.metrics = newMetrics(o.Registry, c)
 	for _, w := range o.Store.Warnings() {
 		o.Log.ErrorContext(ctx, "store was damaged", "warning", w)
@@ -239,7 +240,7 @@ func (c *Controller) wakeChildren() {
 func (c *Controller) install(ctx context.Context, revision store.Revision, services []limiter.Service) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision.Number, Services: services, PublicURL: c.opts.Config.PublicURL})
+	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision.Number, Services: services, PublicURL: c.opts.Config.PublicURL}, nil, nil)
 	c.loaded = revision.At
 	c.wakeChildren()
 	wake(c.moved)

@@ -32,15 +32,15 @@ func (n *node) sumUp(now time.Time) {
 // what jumped. It reports whether there is a directive to send.
 func (n *node) decide(now time.Time) bool {
 	n.watch(now)
-	moved := n.dirty.Look()
+	moved := n.withTwins(n.dirty.Look())
 	if len(moved) > n.cells.Len()/8 {
 		n.sumUp(now)
 		for _, i := range moved {
-			n.offer(now, i, n.sums[i])
+			n.offer(now, i, n.sums[n.original(i)])
 		}
 	} else {
 		for _, i := range moved {
-			n.offer(now, i, n.offered(now, i))
+			n.offer(now, i, n.offered(now, n.original(i)))
 		}
 	}
 	decided := n.settle(now, moved)
@@ -59,7 +59,11 @@ func (n *node) decide(now time.Time) bool {
 // whether there is a directive to send.
 func (n *node) renew(now time.Time) bool {
 	n.ticks++
+	n.recorder.judge(now)
 	n.age(now)
+	if n.stage != nil && n.stage.watch.since.IsZero() {
+		n.stage.watch.step(now)
+	}
 	n.watch(now)
 	n.sumUp(now)
 	n.dirty.Look()
@@ -95,7 +99,7 @@ func (n *node) offerAll(now time.Time) {
 		if s.bucket == nil {
 			continue
 		}
-		n.offer(now, i, n.sums[i])
+		n.offer(now, i, n.sums[n.original(i)])
 		if s.rate.Offered == 0 && n.running(now)-s.active > idleCell {
 			dead[i] = n.cells.ID(i)
 			continue

@@ -71,7 +71,7 @@ func FuzzReport(f *testing.F) {
 				t.Fatalf("%v: admits %v", id, admit)
 			}
 		}
-		r.n.install(configuration(2, 1))
+		r.n.install(configuration(2, 1), nil, nil)
 		r.n.leave(r.now, c)
 		r.pass(law.ZoneKept)
 		honest.report()

@@ -55,6 +55,8 @@ func (c *Controller) flush(ctx context.Context, now time.Time, all bool) {
 				Dropped:       m.dropped,
 				ShadowDropped: m.shadowDropped,
 				HighestSecond: m.highest,
+
+				CandidateDropped: m.candidate,
 			})
 		}
 	}

@@ -55,6 +55,8 @@ type node struct {
 	recorder recorder
 	sizes    sizes
 	region   *region // nil: there is no parent
+	stage    *stage  // nil: all zones hold config
+	leads    bool    // of its group; else it only listens
 }
 
 // state is one cell of the controller: as much as fits into a line of the cache,
@@ -113,11 +115,11 @@ func newNode(now time.Time, epoch uint64, zones []string) *node {
 // cell returns the index of a cell that a child reports from a zone, false if
 // the configuration has no such one there.
 func (n *node) cell(id limiter.CellID, z *zone) (int, bool) {
-	b := n.buckets[id.Bucket]
+	b := n.bucket(id.Bucket, z)
 	if b == nil || !n.has(z, b, id) {
 		return -1, false
 	}
-	return n.index(b, id)
+	return n.index(id)
 }
 
 // has reports whether a cell of b may be in a zone. In a region it may be that
@@ -133,11 +135,22 @@ func (n *node) has(z *zone, b *limiter.Bucket, id limiter.CellID) bool {
 	}
 }
 
-// index returns the index of a cell of b, false if there is no room for it.
-func (n *node) index(b *limiter.Bucket, id limiter.CellID) (int, bool) {
+// index returns the index of a cell that some bucket has, false if there is no
+// room for it.
+func (n *node) index(id limiter.CellID) (int, bool) {
 	if _, ok := n.cells.Find(id); !ok && n.cells.Count() >= maxCells {
 		return -1, false
 	}
+	i := n.grow(id)
+	if b := n.primary(id); n.states[i].bucket != b {
+		n.use(i, b, id)
+	}
+	n.pair(i, id)
+	return i, true
+}
+
+// grow returns the index of a cell, with room for it everywhere.
+func (n *node) grow(id limiter.CellID) int {
 	i := n.cells.Index(id)
 	for len(n.states) < n.cells.Len() {
 		n.states = append(n.states, state{})
@@ -146,27 +159,68 @@ func (n *node) index(b *limiter.Bucket, id limiter.CellID) (int, bool) {
 	if n.region != nil {
 		n.region.grow(n.cells.Len())
 	}
-	if n.states[i].bucket != b {
-		n.use(i, b, id)
-	}
-	return i, true
+	return i
 }
 
-// install takes a configuration and forgets the cells it does not have.
-func (n *node) install(c *limiter.Configuration) {
+// install takes a configuration and forgets the cells it does not have. from, if
+// not nil, is what zones hold that are not among reached.
+func (n *node) install(c, from *limiter.Configuration, reached []string) {
+	same := n.stage != nil && from != nil && from.Revision == n.stage.from.Revision && c.Revision == n.config.Revision
+	if !same {
+		n.unstage()
+	}
+	before := n.config
 	n.config = c
 	n.buckets = c.ByName()
+	switch {
+	case same:
+		n.stage.from = from
+		n.reach(reached)
+	case from != nil:
+		n.stage = newStage(from, c)
+		n.reach(reached)
+		n.stage.watch = n.newWatch(before.Revision == from.Revision)
+	}
 	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {
-		b := n.buckets[id.Bucket]
-		if b == nil || !b.Is(id) || n.states[i].bucket.Scope != b.Scope {
+		if n.original(i) != i {
+			return // a twin goes with its cell
+		}
+		b := n.primary(id)
+		if b == nil || n.states[i].bucket.Scope != b.Scope {
 			dead[i] = id
+			if n.stage != nil {
+				if t, ok := n.stage.twins[i]; ok {
+					dead[t] = n.cells.ID(t)
+				}
+			}
 			return
 		}
 		n.use(i, b, id)
 		n.dirty.Touch(i)
 	})
 	n.forget(dead)
+	n.rejudge()
+	if n.stage != nil {
+		n.cells.Each(func(i int, id limiter.CellID) {
+			if n.original(i) == i {
+				n.pair(i, id)
+			}
+		})
+	}
+}
+
+// rejudge finds the candidates of a new configuration for what is recorded.
+func (n *node) rejudge() {
+	for c := range n.children {
+		for number, s := range c.series {
+			if s != nil {
+				id := c.ids[number]
+				id.Class = ""
+				s.judged = n.recorder.candidate(n.bucket(id.Bucket, c.zone), id)
+			}
+		}
+	}
 }
 
 // use makes b the bucket of the cell.
@@ -205,6 +259,9 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 	if n.region != nil {
 		n.region.forget(dead)
 	}
+	if n.stage != nil {
+		n.stage.unpair(dead)
+	}
 }
 
 // raise begins a higher epoch: all is told anew under it.
@@ -216,7 +273,31 @@ func (n *node) raise(epoch uint64) {
 	c := *n.config
 	c.Epoch = epoch
 	n.config = &c
+	if n.stage != nil {
+		from := *n.stage.from
+		from.Epoch = epoch
+		n.stage.from = &from
+	}
 }
+
+// lead makes the node the one of its group that decides, under an epoch of its
+// own: all is told anew.
+func (n *node) lead(epoch uint64) {
+	n.raise(epoch)
+	n.leads = true
+	n.own.stamp = law.Stamp{}
+	for i := range n.states {
+		n.states[i].published, n.states[i].version = law.Published{}, 0
+	}
+	for c := range n.children {
+		c.config = nil
+		clear(c.told)
+	}
+}
+
+// listen makes the node one that only takes in what is reported, so that it can
+// lead at once when it must.
+func (n *node) listen() { n.leads = false }
 
 // forgetZone is how long a zone without an aggregator is shown as silent.
 const forgetZone = 24 * time.Hour
@@ -233,8 +314,12 @@ func (n *node) silentZones(now time.Time) []string {
 	return out
 }
 
-// mayPublish reports whether the sums are complete enough to decide on.
-func (n *node) mayPublish(now time.Time) bool {
+// mayPublish reports whether the node leads, and the sums are complete enough to
+// decide on.
+func (n *node) mayPublish(now time.Time) bool { return n.leads && n.complete(now) }
+
+// complete reports whether the sums are complete enough to decide on.
+func (n *node) complete(now time.Time) bool {
 	if !n.warm {
 		n.warm = law.WarmedUp(now.Sub(n.began), len(n.missing))
 	}

@@ -249,7 +249,7 @@ func TestConfigurationChangeReusesIndices(t *testing.T) {
 	s.hear()
 	c := configuration(2, 1)
 	c.Services[0].Buckets[0].LimitRPS = 500
-	r.n.install(c)
+	r.n.install(c, nil, nil)
 	web, app := limiter.CellID{Bucket: "pay/each", Caller: "web"}, limiter.CellID{Bucket: "pay/each", Caller: "app"}
 	s.report(said{web, 20, law.Counts{Offered: 7}}, said{app, 40, law.Counts{Offered: 8}}, said{cellOf(1), 5000, law.Counts{Offered: 9}})
 	if r.n.cells.Len() != 3 {
@@ -265,7 +265,7 @@ func TestConfigurationChangeReusesIndices(t *testing.T) {
 	if r.rps(cellOf(1)) != 0 {
 		t.Errorf("%v rps of a bucket that went", r.rps(cellOf(1)))
 	}
-	r.n.install(configuration(3, 3))
+	r.n.install(configuration(3, 3), nil, nil)
 	s.report(said{cellOf(1), 5000, law.Counts{Offered: 9}})
 	if r.rps(cellOf(1)) != 5000 || r.rps(web) != 20 {
 		t.Errorf("%v rps of a bucket that came back, %v of a caller; want 5000 and 20", r.rps(cellOf(1)), r.rps(web))

@@ -16,14 +16,15 @@ const settled = 3 * time.Second
 // seconds, so the highest second never exceeds what the reports can tell. The
 // zero value is empty.
 type recorder struct {
-	open map[place]*series
+	open       map[place]*series
+	candidates map[limiter.CellID]*candidate // by gate
 }
 
 // place is where something was counted. The classes of a bucket are one: the
 // history tells what is offered to a limit, not how it is divided.
 type place struct {
 	cell limiter.CellID // without a class
-	zone string
+	zone string         // "": all zones together
 }
 
 // series is what one place counted lately.
@@ -31,6 +32,7 @@ type series struct {
 	seconds [8]second // by unix second modulo 8
 	minutes [2]minute // by unix minute modulo 2
 	closed  bool      // all was taken: the next count goes into another one
+	judged  *candidate
 }
 
 type second struct {
@@ -45,6 +47,7 @@ type minute struct {
 	dropped       uint64
 	shadowDropped uint64
 	highest       uint64 // offered in its highest second
+	candidate     uint64 // what the candidate would have dropped beyond dropped
 }
 
 // series returns where a place is kept, until it is closed.
@@ -92,6 +95,9 @@ func (s *series) spread(now time.Time, span time.Duration, offered, dropped, sha
 		}
 		sec, m := s.second(at), s.minute(at/60)
 		sec.offered += upTo(offered) - gaveOffered
+		if s.judged != nil {
+			s.judged.offer(at, upTo(offered)-gaveOffered)
+		}
 		m.offered += upTo(offered) - gaveOffered
 		m.dropped += upTo(dropped) - gaveDropped
 		m.shadowDropped += upTo(shadowDropped) - gaveShadow

@@ -107,7 +107,7 @@ func (n *node) pass(now time.Time, id limiter.CellID, at passed) {
 	if b == nil || b.Scope != limiter.Global || !b.Is(id) {
 		return // of a configuration that is still on its way
 	}
-	i, ok := n.index(b, id)
+	i, ok := n.index(id)
 	if !ok {
 		return
 	}
@@ -145,7 +145,7 @@ func (n *node) takeConfiguration(c *limiter.Configuration, zones []*grlv1.ZoneSi
 	r.epoch = max(r.epoch, c.Epoch)
 	r.refused = refusal{}
 	if c.Version().After(n.config.Version()) {
-		n.install(c)
+		n.install(c, nil, nil)
 		r.fresh = true
 	}
 	if len(zones) > 0 {

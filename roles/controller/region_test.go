@@ -33,6 +33,7 @@ func (r *regional) restart() {
 	r.now = r.up.now
 	r.n = newNode(r.now, 7, nil)
 	r.n.regional(r.name, law.Autonomy)
+	r.n.lead(7)
 	r.n.warm = true
 	r.p = uplink.NewParent()
 }

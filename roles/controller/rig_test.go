@@ -33,8 +33,9 @@ func newRig(t tester, c *limiter.Configuration, zones ...string) *rig {
 // start is a start of the controller.
 func (r *rig) start(epoch uint64, c *limiter.Configuration, zones ...string) {
 	r.n = newNode(r.now, epoch, zones)
+	r.n.lead(epoch)
 	c.Epoch = epoch
-	r.n.install(c)
+	r.n.install(c, nil, nil)
 }
 
 func (r *rig) pass(d time.Duration) { r.now = r.now.Add(d) }

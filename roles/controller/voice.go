@@ -57,6 +57,9 @@ type telling struct {
 
 // directives returns what a child has not been told yet.
 func (n *node) directives(c *child) []*grlv1.Directive {
+	if !n.leads {
+		return nil
+	}
 	var out []*grlv1.Directive
 	for _, v := range n.voices {
 		told := c.told[v]
@@ -91,6 +94,10 @@ func (n *node) fill(m *grlv1.Directive, v *voice, c *child, told telling) {
 		s := &n.states[i]
 		fresh := s.version > told.version
 		if !fresh && (s.version == 0 || v.looks == told.looks) || n.voice(i) != v || !c.hears(s.bucket, id) {
+			return
+		}
+		id, tells := n.tells(c, i, id)
+		if !tells {
 			return
 		}
 		verdict, share := n.verdict(v, c, i)
