@@ -25,14 +25,11 @@ func (l *Limiter) addSteps(f *leaf, rules []*rule, v variant) {
 		f.steps = make([]step, 0, len(rules))
 	}
 	for _, r := range rules {
-		caller, _ := f.counted()
-		class := f.class[0]
-		if r.bucket.Verified && !v.verified {
-			caller, class = UnknownCaller, f.table.matcher.unknown
-		}
-		c := l.cell(f.table.callee, r, caller, r.bucket.classOf(class, v))
+		counted, _ := f.counted()
+		caller, class := f.table.matcher.passes(r, counted, f.class[0], v)
+		c := l.cell(f.table.callee, r, caller, class)
 		l.adopt(c)
-		shadow := r.bucket.Behavior == Allow
+		shadow := r.bucket.Behavior == Allow || f.table.disabled
 		f.steps = append(f.steps, step{ratio: c.ratio, cell: c, bucket: r.bucket, shadow: shadow, coherent: r.bucket.Coherent})
 		f.enforced = f.enforced || !shadow
 		f.costed = f.costed || r.bucket.Cost.Header != ""

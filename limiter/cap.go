@@ -27,8 +27,19 @@ type Cap struct {
 	Ends time.Time
 }
 
+// endsSlack is how far apart two ends of a cap may be and count as one: each
+// time that it travels, its end is known anew to the delay of a message.
+const endsSlack = time.Second
+
+// same reports whether c and d are the same cap.
+func (c Cap) same(d Cap) bool {
+	apart := c.Ends.Sub(d.Ends).Abs()
+	c.Ends = d.Ends
+	return c == d && apart <= endsSlack
+}
+
 // Bucket returns the bucket that stands for the cap: global, enforced, before
-// all that are configured.
+// all that are configured. It does not fade while nobody speaks: it has an end.
 func (c *Cap) Bucket() Bucket {
 	return Bucket{
 		Service:  c.Service,
@@ -38,6 +49,8 @@ func (c *Cap) Bucket() Bucket {
 		Block:    c.Block,
 		Behavior: Deny,
 		Cap:      c,
+
+		HoldOnSilence: true,
 	}
 }
 

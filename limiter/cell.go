@@ -27,6 +27,7 @@ type Cell struct {
 	id     CellID
 	bucket atomic.Pointer[Bucket]
 	live   atomic.Bool // a directive speaks for it, or its bucket blocks
+	spent  atomic.Bool // a cap that has ramped out
 
 	offered, dropped, shadowDropped atomic.Uint64 // written by Collect alone
 
@@ -38,6 +39,7 @@ type Cell struct {
 	ratio     *atomic.Uint64
 	directed  uint64 // the ratio last set
 	directive bool   // was set, and not opened since
+	ramps     bool   // set by SetRamp: a cap that blocks does not any more
 	freed     bool   // its words may belong to another cell
 
 	// Guarded by Limiter.mu.
@@ -79,16 +81,28 @@ func (c *Cell) add(n Counts) {
 // SetRatio sets the share of requests to drop, in [0, 1]; anything else, NaN
 // too, counts as 0. A live directive may say 0; see SetOpen. A bucket that
 // blocks drops everything whatever is set.
-func (c *Cell) SetRatio(p float64) { c.direct(FixedRatio(p), true) }
+func (c *Cell) SetRatio(p float64) { c.direct(FixedRatio(p), true, false) }
 
 // SetOpen sets the ratio to 0 because there is no live directive: requests
 // count as not limited for the reason "fail_open".
-func (c *Cell) SetOpen() { c.direct(0, false) }
+func (c *Cell) SetOpen() { c.direct(0, false, false) }
 
-func (c *Cell) direct(p uint64, directive bool) {
+// SetRamp is SetRatio for a cap that has ended: one that blocks drops only that
+// share, until SetRatio or SetOpen. At 0 the cell counts as not there. For any
+// other bucket it is SetRatio.
+func (c *Cell) SetRamp(p float64) {
+	ratio := FixedRatio(p)
+	if c.Bucket().Cap == nil {
+		c.direct(ratio, true, false)
+		return
+	}
+	c.direct(ratio, ratio > 0, true)
+}
+
+func (c *Cell) direct(p uint64, directive, ramps bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.directed, c.directive = p, directive
+	c.directed, c.directive, c.ramps = p, directive, ramps
 	c.apply()
 }
 
@@ -117,10 +131,11 @@ func (c *Cell) apply() {
 		return
 	}
 	p, live := c.directed, c.directive
-	if c.bucket.Load().Block {
+	if c.bucket.Load().Block && !c.ramps {
 		p, live = One, true
 	}
 	c.live.Store(live)
+	c.spent.Store(c.ramps && p == 0)
 	// An unchanged word stays in the caches of those who decide.
 	if c.ratio.Load() != p {
 		c.ratio.Store(p)

@@ -73,11 +73,7 @@ func (l *Limiter) cell(s *Callee, r *rule, caller string, class int) *Cell {
 	if r.cells != nil {
 		return r.cells[class]
 	}
-	id := r.id
-	id.Caller = caller
-	if classes := r.bucket.Classes(); classes != nil {
-		id.Class = classes[class]
-	}
+	id := r.cellID(caller, class)
 	if c, ok := s.cells[id]; ok {
 		return c
 	}

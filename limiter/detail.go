@@ -71,8 +71,9 @@ func (l *Limiter) Detail() Detail {
 	return Detail{Buckets: bucketDetails(buckets), Services: serviceDetails(services)}
 }
 
-// limits reports whether the service has a bucket.
-func (t *table) limits() bool { return len(t.matcher.all) > 0 }
+// limits reports whether the service has a configured bucket. A cap alone does
+// not end the search for what a service could be limited by.
+func (t *table) limits() bool { return t.config != nil && len(t.config.Buckets) > 0 }
 
 // allLeaves returns the leaves there are, retired ones too.
 func (l *Limiter) allLeaves() []*leaf {

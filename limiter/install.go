@@ -3,7 +3,6 @@ package limiter
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 )
 
@@ -11,7 +10,8 @@ import (
 // configurations have stay. It returns an error, and keeps the old one, if c
 // breaks a rule that Validate knows. It copies what it needs of c. Services
 // are replaced one after the other; one that did not change keeps its
-// Configuration and is not disturbed.
+// Configuration and is not disturbed. The end of a cap that moves by up to a
+// second is no change.
 func (l *Limiter) Install(c Configuration) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("install configuration r%d: %w", c.Revision, err)
@@ -19,21 +19,21 @@ func (l *Limiter) Install(c Configuration) error {
 	l.installing.Lock()
 	defer l.installing.Unlock()
 	l.public.Store(&c.PublicURL)
-	callees := l.prepare(&c)
-	kept := make(map[string]bool, len(c.Services))
-	for i := range c.Services {
-		s := c.Services[i].clone()
-		kept[s.Name] = true
-		if callee := callees[s.Name]; !reflect.DeepEqual(callee.Configuration(), s) {
-			l.replace(callee, s)
-		}
-	}
-	for name, callee := range callees {
-		if !kept[name] && callee.Configuration() != nil {
-			l.replace(callee, nil)
-		}
+	l.configuredStop = newStop(c.AllDisabled, c.Disabled)
+	contents := c.contents()
+	for name, callee := range l.prepare(contents) {
+		l.change(callee, contents[name])
 	}
 	return nil
+}
+
+// change gives a service another content, unless it is what it has; installing
+// is held. What is disabled is not asked of next.
+func (l *Limiter) change(s *Callee, next content) {
+	next.disabled = next.any() && (l.configuredStop.has(s.name) || l.local.has(s.name))
+	if next, changed := next.over(s.table.Load().content); changed {
+		l.replace(s, next)
+	}
 }
 
 // PublicURL returns where people reach the dashboard, "" if the installed
@@ -45,27 +45,19 @@ func (l *Limiter) PublicURL() string {
 	return ""
 }
 
-// prepare makes the callees of c and returns all there are.
-func (l *Limiter) prepare(c *Configuration) map[string]*Callee {
+// prepare makes the callees of these services and returns all there are.
+func (l *Limiter) prepare(contents map[string]content) map[string]*Callee {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setup()
-	l.configured = len(c.Services)
-	names := make([]string, len(c.Services))
-	for i := range c.Services {
-		names[i] = c.Services[i].Name
-	}
-	return l.addServices(names...)
+	l.configured = len(contents)
+	return l.addServices(slices.Collect(maps.Keys(contents))...)
 }
 
-// replace gives a service another configuration, nil for none. Compiling it
-// needs no lock, so new names of other requests do not wait for it.
-func (l *Limiter) replace(s *Callee, config *Service) {
-	compiled := config
-	if compiled == nil {
-		compiled = &Service{}
-	}
-	m := newMatcher(compiled, l.opts.Zone, l.opts.Region)
+// replace gives a service another content. Compiling it needs no lock, so new
+// names of other requests do not wait for it.
+func (l *Limiter) replace(s *Callee, next content) {
+	m := next.compile(l.opts.Zone, l.opts.Region)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range s.table.Load().matcher.all {
@@ -86,7 +78,7 @@ func (l *Limiter) replace(s *Callee, config *Service) {
 			l.addClasses(s, r)
 		}
 	}
-	s.use(newTable(s, config, m, l.maxNames()))
+	s.use(newTable(s, next, m, l.maxNames()))
 }
 
 // keeps reports whether the rules of s have a cell of that name.
@@ -111,22 +103,4 @@ func (l *Limiter) addClasses(s *Callee, r *rule) {
 			r.cells[i] = l.addCell(s, r, id)
 		}
 	}
-}
-
-// clone returns a copy that shares nothing with s, and names the service in
-// each bucket.
-func (s *Service) clone() *Service {
-	c := *s
-	c.Routes, c.Exempt, c.Buckets = slices.Clone(s.Routes), slices.Clone(s.Exempt), slices.Clone(s.Buckets)
-	for i := range c.Buckets {
-		b := &c.Buckets[i]
-		b.Service = c.Name
-		b.Regions, b.Weights = maps.Clone(b.Regions), maps.Clone(b.Weights)
-		b.Tiers = slices.Clone(b.Tiers)
-		for j := range b.Tiers {
-			t := &b.Tiers[j]
-			t.Callers, t.Values = slices.Clone(t.Callers), slices.Clone(t.Values)
-		}
-	}
-	return &c
 }

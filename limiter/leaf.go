@@ -81,7 +81,7 @@ func (f *leaf) sample(first, shard int, cost uint32, trace *[16]byte) Decision {
 		}
 		f.count(i, shard, cost)
 		if !s.shadow {
-			return Decision{Dropped: true, Bucket: s.bucket, Service: f.table.config}
+			return Decision{Dropped: true, Bucket: s.bucket, Service: f.table.config, Class: s.cell.id.Class}
 		}
 	}
 	f.count(len(f.steps), shard, cost)

@@ -45,11 +45,14 @@ type Limiter struct {
 	public   atomic.Pointer[string]             // Configuration.PublicURL; nil: none
 	salt     atomic.Uint64                      // of coherent draws
 
-	installing sync.Mutex // serialises Install; taken before collecting and mu
+	installing     sync.Mutex // serialises Install and SetDisabled; taken before collecting and mu
+	configuredStop stop       // by the configuration; guarded by installing
+	local          stop       // by SetDisabled; guarded by installing
+
 	collecting sync.Mutex // serialises Collect and Detail; taken before mu
 
 	mu         sync.Mutex           // guards what follows, and growing what is read freely
-	configured int                  // services that have a configuration
+	configured int                  // services that have a configuration or caps
 	rules      map[string]installed // full name of a bucket → where it is
 	orphans    map[*Cell]*Callee    // cells of callers that no leaf has
 	newcomers  map[CellID]uint64    // cell without its caller → ratio with which new callers begin
@@ -119,7 +122,7 @@ func (l *Limiter) addServices(names ...string) map[string]*Callee {
 			continue
 		}
 		s := &Callee{limiter: l, name: name, cells: map[CellID]*Cell{}}
-		s.use(newTable(s, nil, newMatcher(&Service{}, "", ""), l.maxNames()))
+		s.use(newTable(s, content{}, content{}.compile("", ""), l.maxNames()))
 		services[name] = s
 	}
 	l.services.Store(&services)

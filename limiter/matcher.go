@@ -29,12 +29,19 @@ type rule struct {
 	rank   int     // place in the cascade
 }
 
-// newMatcher compiles a service for a node of zone and region.
-func newMatcher(s *Service, zone, region string) *matcher {
+// newMatcher compiles a service and its caps for a node of zone and region.
+func newMatcher(s *Service, caps []Cap, zone, region string) *matcher {
 	m := &matcher{rules: map[Match][]*rule{}, exempt: map[Match]struct{}{}, tierValues: s.TierValues()}
 	callers, procedures := []Pattern{UnknownCaller}, []Pattern{}
+	buckets := make([]*Bucket, 0, len(caps)+len(s.Buckets))
+	for i := range caps {
+		b := caps[i].Bucket()
+		buckets = append(buckets, &b)
+	}
 	for i := range s.Buckets {
-		b := &s.Buckets[i]
+		buckets = append(buckets, &s.Buckets[i])
+	}
+	for _, b := range buckets {
 		callers, procedures = append(callers, b.Match.Caller), append(procedures, b.Match.Procedure)
 		callers = append(callers, b.callerPatterns()...)
 		m.all = append(m.all, &rule{bucket: b, id: CellID{Bucket: b.FullName(), Instance: b.Instance(zone, region)}})
@@ -58,12 +65,25 @@ func newMatcher(s *Service, zone, region string) *matcher {
 // cascade compares two buckets by their place in the cascade.
 func cascade(a, b *Bucket) int {
 	return cmp.Or(
+		compareCaps(a, b),
 		cmp.Compare(a.Match.width(), b.Match.width()),
 		compareWidth(a.Match.Caller, b.Match.Caller),
 		compareWidth(a.Match.Procedure, b.Match.Procedure),
 		cmp.Compare(b.Scope, a.Scope), // zone, region, global
 		strings.Compare(a.Name, b.Name),
 	)
+}
+
+// compareCaps orders caps before all that is configured.
+func compareCaps(a, b *Bucket) int {
+	switch {
+	case a.Cap != nil && b.Cap == nil:
+		return -1
+	case a.Cap == nil && b.Cap != nil:
+		return 1
+	default:
+		return 0
+	}
 }
 
 // width orders matches by which of their patterns are present: both, the
@@ -144,6 +164,27 @@ func (m *matcher) gather(rules []*rule, caller, procedure *class, accept func(*r
 		}
 	}
 	return rules
+}
+
+// passes returns as whom requests of caller, which is of that class of names,
+// count at r, and the place of their class among those of its bucket.
+func (m *matcher) passes(r *rule, caller string, names *class, v variant) (as string, class int) {
+	if r.bucket.Verified && !v.verified {
+		caller, names = UnknownCaller, m.unknown
+	}
+	return caller, r.bucket.classOf(names, v)
+}
+
+// cellID names the cell for requests of caller and of the class at that place.
+func (r *rule) cellID(caller string, class int) CellID {
+	id := r.id
+	if r.bucket.HasCallers() {
+		id.Caller = caller
+	}
+	if classes := r.bucket.Classes(); classes != nil {
+		id.Class = classes[class]
+	}
+	return id
 }
 
 // selectsUnknown reports whether a bucket whose patterns select UnknownCaller

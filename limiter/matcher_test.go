@@ -68,7 +68,7 @@ func FuzzMatch(f *testing.F) {
 		if name == "" {
 			name = UnknownCaller
 		}
-		m := newMatcher(&s, "", "")
+		m := newMatcher(&s, nil, "", "")
 		var got []*Bucket
 		for _, r := range m.match(m.callers.class(name), m.procedures.class(procedure), verified) {
 			got = append(got, r.bucket)

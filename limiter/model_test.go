@@ -16,13 +16,16 @@ import (
 // in it, so that it needs no coin.
 type model struct {
 	service *Service
+	caps    []Cap
 	closed  map[CellID]bool // ratio 1
 	counts  map[CellID]Counts
 	retries uint64
+
+	disabled bool
 }
 
-func newModel(s *Service) *model {
-	return &model{service: s, closed: map[CellID]bool{}, counts: map[CellID]Counts{}}
+func newModel(s *Service, caps ...Cap) *model {
+	return &model{service: s, caps: caps, closed: map[CellID]bool{}, counts: map[CellID]Counts{}}
 }
 
 // decide returns the name of the bucket that drops r, "" if none does. counted
@@ -34,21 +37,11 @@ func (m *model) decide(r Request, counted string) string {
 	if r.Attempt > 0 {
 		m.retries++
 	}
-	for _, e := range m.service.Exempt {
-		if e.Caller.Match(r.Caller) && e.Procedure.Match(r.Procedure) {
-			return ""
-		}
+	if m.exempts(r) {
+		return ""
 	}
 	for _, b := range m.matching(r) {
-		id := CellID{Bucket: b.FullName(), Instance: b.Instance("z1", "r1")}
-		caller, as := r.Caller, counted
-		if b.Verified && !r.Verified {
-			caller, as = UnknownCaller, UnknownCaller
-		}
-		if b.PerCaller || b.Share == MaxMin {
-			id.Caller = as
-		}
-		id.Class = m.class(b, caller, r)
+		id := m.cell(b, r, counted)
 		cost := uint64(max(b.Cost.Fixed, 1))
 		if b.Cost.Header != "" {
 			cost = uint64(min(max(r.Cost, 1), 1_000_000))
@@ -57,17 +50,37 @@ func (m *model) decide(r Request, counted string) string {
 		c.Offered += cost
 		closed := b.Block || m.closed[id]
 		switch {
-		case closed && b.Behavior == Deny:
+		case closed && b.Behavior == Deny && !m.disabled:
 			c.Dropped += cost
 		case closed:
 			c.ShadowDropped += cost
 		}
 		m.counts[id] = c
-		if closed && b.Behavior == Deny {
+		if closed && b.Behavior == Deny && !m.disabled {
 			return b.Name
 		}
 	}
 	return ""
+}
+
+func (m *model) exempts(r Request) bool {
+	return slices.ContainsFunc(m.service.Exempt, func(e Match) bool {
+		return e.Caller.Match(r.Caller) && e.Procedure.Match(r.Procedure)
+	})
+}
+
+// cell returns the cell that r, counted as that caller, passes in b.
+func (m *model) cell(b *Bucket, r Request, counted string) CellID {
+	id := CellID{Bucket: b.FullName(), Instance: b.Instance("z1", "r1")}
+	caller, as := r.Caller, counted
+	if b.Verified && !r.Verified {
+		caller, as = UnknownCaller, UnknownCaller
+	}
+	if b.PerCaller || b.Share == MaxMin {
+		id.Caller = as
+	}
+	id.Class = m.class(b, caller, r)
+	return id
 }
 
 // class returns the class of a request in b, word for word as docs/concepts.md
@@ -106,9 +119,15 @@ func (m *model) class(b *Bucket, caller string, r Request) string {
 // matching returns the buckets that r passes, sorted by the rule of the
 // design.
 func (m *model) matching(r Request) []*Bucket {
-	var list []*Bucket
+	var all, list []*Bucket
+	for i := range m.caps {
+		b := m.caps[i].Bucket()
+		all = append(all, &b)
+	}
 	for i := range m.service.Buckets {
-		b := &m.service.Buckets[i]
+		all = append(all, &m.service.Buckets[i])
+	}
+	for _, b := range all {
 		caller := r.Caller
 		if b.Verified && !r.Verified {
 			caller = UnknownCaller
@@ -141,8 +160,12 @@ func modelKey(b *Bucket) []int {
 	callerKind, callerLength := kind(b.Match.Caller)
 	procedureKind, procedureLength := kind(b.Match.Procedure)
 	scope := map[Scope]int{Zone: 0, Region: 1, Global: 2}[b.Scope]
+	configured := 1
+	if b.Cap != nil {
+		configured = 0
+	}
 	return []int{
-		present[[2]bool{b.Match.Caller != "", b.Match.Procedure != ""}],
+		configured, present[[2]bool{b.Match.Caller != "", b.Match.Procedure != ""}],
 		callerKind, callerLength, procedureKind, procedureLength, scope,
 	}
 }
@@ -196,6 +219,19 @@ func randomService(r *rand.Rand, name string) Service {
 		}
 	}
 	return s
+}
+
+// randomCaps returns caps of the service "s", some with equal matches.
+func randomCaps(r *rand.Rand) []Cap {
+	var caps []Cap
+	for i := range max(0, r.IntN(6)-2) {
+		c := Cap{ID: fmt.Sprintf("c%d", (i*2)%5), Service: "s", Match: Match{pick(r, callerPatterns), pick(r, procPatterns)}, LimitRPS: 1, Ends: time.Unix(1, 0)}
+		if r.IntN(3) == 0 {
+			c.Block, c.LimitRPS = true, 0
+		}
+		caps = append(caps, c)
+	}
+	return caps
 }
 
 // divide makes b have cells of its own for callers and classes, now and then.
@@ -254,8 +290,16 @@ func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
 	t.Helper()
 	l := New(Options{Zone: "z1", Region: "r1", MaxNames: maxNames})
 	s := randomService(r, "s")
-	m := newModel(&s)
-	install(t, l, s)
+	m := newModel(&s, randomCaps(r)...)
+	c := Configuration{Services: []Service{s}, Caps: m.caps}
+	set := func() {
+		t.Helper()
+		if err := l.Install(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set()
+	local := false // disabled by SetDisabled
 	now := time.Unix(0, 0)
 	// Beyond the bounds, per-caller cells are shared, so the model cannot tell
 	// their ratios apart.
@@ -273,7 +317,18 @@ func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
 		if got := decideSomehow(l, r, req); got != want {
 			t.Fatalf("seed %d: %+v dropped by %q, want %q\n%+v", seed, req, got, want, s)
 		}
-		switch r.IntN(20) {
+		if maxNames == 0 {
+			checkWalk(t, &c, m, req, seed)
+		}
+		switch r.IntN(22) {
+		case 21:
+			c.Disabled = map[bool][]string{true: {"s"}}[c.Disabled == nil]
+			set()
+			m.disabled = local || c.Disabled != nil
+		case 20:
+			local = !local
+			l.SetDisabled(local)
+			m.disabled = local || c.Disabled != nil
 		case 0:
 			now = now.Add(time.Duration(r.IntN(20)) * time.Second)
 			l.Collect(now)
@@ -297,6 +352,30 @@ func checkModel(t *testing.T, r *rand.Rand, seed uint64, maxNames int) {
 	}
 	if retries != m.retries {
 		t.Fatalf("seed %d: %d retries, want %d", seed, retries, m.retries)
+	}
+}
+
+// checkWalk compares the way that Walk knows with that of the model.
+func checkWalk(t *testing.T, c *Configuration, m *model, req Request, seed uint64) {
+	t.Helper()
+	steps, exempt := c.Walk(req, "z1", "r1")
+	if req.Caller == "" {
+		req.Caller = UnknownCaller
+	}
+	if exempt != m.exempts(req) {
+		t.Fatalf("seed %d: Walk(%+v) says exempt %v\n%+v", seed, req, exempt, m.service)
+	}
+	var got, want []string
+	for _, s := range steps {
+		got = append(got, fmt.Sprint(s.Cell, s.Bucket.FullName(), s.Shadow))
+	}
+	if !exempt {
+		for _, b := range m.matching(req) {
+			want = append(want, fmt.Sprint(m.cell(b, req, req.Caller), b.FullName(), b.Behavior == Allow || c.Disabled != nil))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("seed %d: Walk(%+v) = %v, want %v\n%+v", seed, req, got, want, m.service)
 	}
 }
 

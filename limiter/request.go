@@ -27,6 +27,10 @@ type Decision struct {
 	Dropped bool
 	// Bucket is the bucket that dropped it; nil when admitted. Read only.
 	Bucket *Bucket
-	// Service is the configuration Bucket belongs to; nil when admitted.
+	// Service is the configuration Bucket belongs to; nil when admitted, and
+	// for a cap on a service that has none.
 	Service *Service
+	// Class is that of the request in Bucket, one of Bucket.Classes; "" if there
+	// are none.
+	Class string
 }

@@ -32,15 +32,15 @@ const (
 	levels
 )
 
-// table is a service under one configuration: its matcher and its leaves.
+// table is a service under one content: its matcher and its leaves.
 // Finding is lock-free; adding needs Limiter.mu.
 //
 // Distinct names are bounded. A request beyond the bounds is limited like any
 // other, since its class decides which buckets it passes, but it is counted as
 // Other, in a leaf it shares with its class.
 type table struct {
+	content
 	callee     *Callee
-	config     *Service // nil if the service has none
 	matcher    *matcher
 	maxNames   int
 	callers    names
@@ -61,8 +61,8 @@ type place struct {
 	class             [2]*class // of caller and procedure
 }
 
-func newTable(s *Callee, config *Service, m *matcher, maxNames int) *table {
-	t := &table{callee: s, config: config, matcher: m, maxNames: maxNames}
+func newTable(s *Callee, c content, m *matcher, maxNames int) *table {
+	t := &table{content: c, callee: s, matcher: m, maxNames: maxNames}
 	t.callers.max, t.procedures.max = maxNames, maxNames
 	t.views = newViews(m, &s.own)
 	return t

@@ -48,17 +48,23 @@ func (s *Callee) countUnlimited(f *leaf, n uint64) {
 		s.exempt.Add(n)
 	case len(f.steps) == 0:
 		s.noLimits.Add(n)
-	case f.enforced && !f.directed():
+	case f.enforced && f.failsOpen():
 		s.failOpen.Add(n)
 	}
 }
 
-// directed reports whether an enforced step has a live directive.
-func (f *leaf) directed() bool {
+// failsOpen reports whether f has enforced steps, none of them with a live
+// directive.
+func (f *leaf) failsOpen() bool {
+	open := false
 	for i := range f.steps {
-		if s := &f.steps[i]; !s.shadow && s.cell.live.Load() {
-			return true
+		switch s := &f.steps[i]; {
+		case s.shadow || s.cell.spent.Load():
+		case s.cell.live.Load():
+			return false
+		default:
+			open = true
 		}
 	}
-	return false
+	return open
 }

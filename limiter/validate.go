@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Bounds on a configuration.
@@ -39,6 +40,7 @@ func (c *Configuration) Validate() error {
 	if count > maxBuckets {
 		errs = append(errs, fmt.Errorf("configuration: %d buckets, at most %d", count, maxBuckets))
 	}
+	errs = append(errs, c.validateIncident()...)
 	return errors.Join(errs...)
 }
 
@@ -74,6 +76,9 @@ func (s *Service) validate() []error {
 func (b *Bucket) validate(service string) []error {
 	what := fmt.Sprintf("bucket %q", service+"/"+b.Name)
 	errs := validateName(what, "name", b.Name)
+	if strings.HasPrefix(b.Name, "_") || IsCap(b.Name) {
+		errs = append(errs, fmt.Errorf("%s: name begins with _, as grl's own do", what))
+	}
 	refuse := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: %s", what, fmt.Sprintf(format, args...)))
 	}
@@ -109,6 +114,7 @@ func (b *Bucket) validateLimit(refuse func(format string, args ...any)) {
 	case !validLimit(b.LimitRPS):
 		refuse("limit %v is not in [%v, %v] requests per second", b.LimitRPS, minLimitRPS, maxLimitRPS)
 	}
+	b.validateCandidate(refuse)
 	if len(b.Regions) > 0 && b.Scope != Region {
 		refuse("limits of regions need scope region")
 	}
@@ -124,6 +130,18 @@ func (b *Bucket) validateLimit(refuse func(format string, args ...any)) {
 		if rps := b.Regions[region]; !validLimit(rps) {
 			refuse("limit %v of region %q is not in [%v, %v] requests per second", rps, region, minLimitRPS, maxLimitRPS)
 		}
+	}
+}
+
+func (b *Bucket) validateCandidate(refuse func(format string, args ...any)) {
+	switch {
+	case b.CandidateRPS == 0:
+	case !validLimit(b.CandidateRPS):
+		refuse("candidate %v is not in [%v, %v] requests per second", b.CandidateRPS, minLimitRPS, maxLimitRPS)
+	case b.Block:
+		refuse("blocks and has a candidate")
+	case b.Behavior != Deny:
+		refuse("candidate needs behavior deny: a bucket in shadow mode counts what its own limit would drop")
 	}
 }
 

@@ -36,6 +36,15 @@ func (m *matcher) variantOf(r *Request) int {
 	return n
 }
 
+// variant returns the variant of a number.
+func (m *matcher) variant(n int) variant {
+	v := variant{verified: n&verifiedBit != 0, retry: n&retryBit != 0}
+	if tier := n / tierBit; tier > 0 {
+		v.value = m.tierValues[tier-1]
+	}
+	return v
+}
+
 // view holds the leaves for requests of one variant. Those of level own that
 // are of variant 0 are in the callee, where the hot path finds them.
 type view struct {
@@ -52,11 +61,7 @@ func newViews(m *matcher, first *atomic.Pointer[index]) []view {
 	none := noIndex()
 	for i := range views {
 		v := &views[i]
-		v.number = i
-		v.verified, v.retry = i&verifiedBit != 0, i&retryBit != 0
-		if tier := i / tierBit; tier > 0 {
-			v.value = m.tierValues[tier-1]
-		}
+		v.number, v.variant = i, m.variant(i)
 		for level := range v.indexes {
 			v.indexes[level].Store(none)
 		}
