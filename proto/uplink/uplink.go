@@ -63,6 +63,14 @@ func HTTPClient() *http.Client {
 	return &http.Client{Transport: t}
 }
 
+// TLSClient returns a client as HTTPClient does, which opens connections to
+// https addresses with dial. dial negotiates HTTP/2.
+func TLSClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
+	c := HTTPClient()
+	c.Transport.(*http.Transport).DialTLSContext = dial
+	return c
+}
+
 // Pings returns the settings by which both ends of a stream find out that the
 // other one is gone although nothing closed the connection.
 func Pings() *http.HTTP2Config {
