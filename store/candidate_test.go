@@ -3,6 +3,8 @@ package store
 import (
 	"testing"
 	"time"
+
+	"grl/limiter"
 )
 
 // What a candidate would have dropped is known of all zones together, so it has
@@ -48,5 +50,28 @@ func TestCandidateDropsAreOfAllZones(t *testing.T) {
 	}
 	if len(maxima) != 1 || maxima[0].Zone != "z1" {
 		t.Errorf("maxima %+v, want those of z1 alone", maxima)
+	}
+}
+
+func TestCellsOfABucket(t *testing.T) {
+	ctx := t.Context()
+	s, err := Open(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	one := limiter.CellID{Bucket: "pay/each", Caller: "web"}
+	two := limiter.CellID{Bucket: "pay/each", Caller: "app"}
+	for i, cell := range []limiter.CellID{one, {Bucket: "pay/each-other"}, two} {
+		if err := s.AppendMinute(ctx, at, []Sample{{Cell: cell, Zone: "z1", Offered: 1, Admitted: 1, HighestSecond: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(s.CellsOf("pay/each")), i/2+1; got != want {
+			t.Errorf("after %d cells %d are of the bucket, want %d", i+1, got, want)
+		}
+	}
+	if got := s.CellsOf("pay/each"); got[0] != two || got[1] != one {
+		t.Errorf("CellsOf = %v, want app before web", got)
 	}
 }

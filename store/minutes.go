@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -141,20 +142,21 @@ func (s *Store) Maxima(ctx context.Context, cell limiter.CellID, from, to time.T
 	return maxima, nil
 }
 
+// CellsOf returns the cells of one bucket with history, in order.
+func (s *Store) CellsOf(bucket string) []limiter.CellID {
+	return slices.SortedFunc(slices.Values(s.names.of(bucket)), compareCells)
+}
+
 // Cells returns the cells with history whose bucket's full name begins with
 // bucketPrefix, in order; "" returns all.
 func (s *Store) Cells(bucketPrefix string) []limiter.CellID {
 	cells := s.names.withPrefix(bucketPrefix)
-	slices.SortFunc(cells, func(a, b limiter.CellID) int {
-		if order := strings.Compare(a.Bucket, b.Bucket); order != 0 {
-			return order
-		}
-		if order := strings.Compare(a.Instance, b.Instance); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Caller, b.Caller)
-	})
+	slices.SortFunc(cells, compareCells)
 	return cells
+}
+
+func compareCells(a, b limiter.CellID) int {
+	return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Instance, b.Instance), strings.Compare(a.Caller, b.Caller))
 }
 
 // hourOf is a row of hours with its key.

@@ -18,6 +18,8 @@ type names struct {
 	loaded bool         // false: read them before giving out an id
 	cells  map[limiter.CellID]cellName
 	zones  map[string]int64 // zone → id
+	// The cells of each bucket; nil when out of date.
+	byBucket map[string][]limiter.CellID
 	// The highest ids on disk, those of damaged names too: their rows in hours
 	// must not become those of another cell.
 	maxCell, maxZone int64
@@ -53,7 +55,7 @@ func (s *Store) loadNames(ctx context.Context, q rowsQueryer) error {
 	}
 	s.names.mu.Lock()
 	defer s.names.mu.Unlock()
-	s.names.cells, s.names.maxCell = cells, maxCell
+	s.names.cells, s.names.maxCell, s.names.byBucket = cells, maxCell, nil
 	s.names.zones, s.names.maxZone = zones, maxZone
 	s.names.loaded = true
 	return nil
@@ -215,7 +217,12 @@ func (g *naming) write(ctx context.Context, tx *sql.Tx) error {
 func (g *naming) publish() {
 	g.known.mu.Lock()
 	defer g.known.mu.Unlock()
-	maps.Copy(g.known.cells, g.cells)
+	for cell, name := range g.cells {
+		if _, ok := g.known.cells[cell]; !ok {
+			g.known.byBucket = nil
+		}
+		g.known.cells[cell] = name
+	}
 	maps.Copy(g.known.zones, g.zones)
 	g.known.maxCell, g.known.maxZone = g.maxCell, g.maxZone
 }
@@ -231,6 +238,23 @@ func (n *names) withPrefix(prefix string) []limiter.CellID {
 		}
 	}
 	return cells
+}
+
+// of returns the cells of a bucket, in no order. They are not to be changed.
+func (n *names) of(bucket string) []limiter.CellID {
+	n.mu.RLock()
+	byBucket := n.byBucket
+	n.mu.RUnlock()
+	if byBucket != nil {
+		return byBucket[bucket]
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.byBucket = make(map[string][]limiter.CellID)
+	for cell := range n.cells {
+		n.byBucket[cell.Bucket] = append(n.byBucket[cell.Bucket], cell)
+	}
+	return n.byBucket[bucket]
 }
 
 // olderThan returns cells, limit at most, whose newest hour starts before
@@ -251,6 +275,7 @@ func (n *names) olderThan(oldest int64, limit int) []limiter.CellID {
 func (n *names) remove(cells []limiter.CellID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.byBucket = nil
 	for _, cell := range cells {
 		delete(n.cells, cell)
 	}
