@@ -53,18 +53,13 @@ type refusal struct {
 
 func newRefusal(d Drop) refusal {
 	// Jittered, so that callers dropped together do not come back together.
-	m := refusal{retrySeconds: 1 + rand.IntN(maxRetrySeconds)}
+	m := refusal{retrySeconds: 1 + rand.IntN(maxRetrySeconds), detail: detail(d)}
 	if d.Bucket != nil {
 		m.bucket = d.Bucket.FullName()
 	}
 	if d.Service != nil {
 		m.owner = d.Service.Owner
 	}
-	m.detail = "bucket " + m.bucket
-	if m.owner != "" {
-		m.detail += " of " + m.owner
-	}
-	m.detail += " is over its limit"
 	return m
 }
 

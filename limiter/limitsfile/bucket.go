@@ -32,7 +32,7 @@ func (d *decoder) bucket(n *node, path string) (b limiter.Bucket, ok bool) {
 		"coherent":   func(v *node, path string) { b.Coherent = d.word(v, path, "trace") != "" },
 		"on_silence": func(v *node, path string) { b.HoldOnSilence = d.word(v, path, "open", "hold") == "hold" },
 
-		"candidate": nil,
+		"candidate": func(v *node, path string) { b.CandidateRPS = d.candidate(v, path) },
 	})
 	d.bucketWhole(n.place, path, seen, &b)
 	if len(d.errs) > before {
@@ -74,6 +74,7 @@ func (d *decoder) bucketWhole(at place, path string, seen map[string]place, b *l
 	case hasLimit && hasBlock:
 		d.fail(blockPlace, path+".block", "both limit and block", "one of them")
 	}
+	d.candidateWhole(path, seen, b)
 	d.shareWhole(path, seen, b)
 	if b.Regions != nil && b.Scope != limiter.Region {
 		d.fail(seen["limit"], path+".limit.regions", "scope "+b.Scope.String(), `"scope: region" beside it`)

@@ -43,7 +43,7 @@ func TestExample(t *testing.T) {
 			{Name: "bytes", Match: limiter.Match{Caller: "importer"}, LimitRPS: 1e6, Behavior: limiter.Deny, Cost: limiter.Cost{Header: "x-bytes"}},
 			{Name: "checkout-charge", Match: limiter.Match{Caller: "checkout", Procedure: "payments.v1.Charges/Create"}, LimitRPS: 1200, Behavior: limiter.Deny},
 			{Name: "each-caller", Match: limiter.Match{Caller: "*"}, PerCaller: true, LimitRPS: 200, Verified: true},
-			{Name: "everything", LimitRPS: 20000, Behavior: limiter.Deny},
+			{Name: "everything", LimitRPS: 20000, CandidateRPS: 15000.5, Behavior: limiter.Deny},
 			{Name: "per-region", Match: limiter.Match{Procedure: "payments.v1.Charges/*"}, Scope: limiter.Region, LimitRPS: 1200, Regions: map[string]float64{"eu": 400}, Behavior: limiter.Deny},
 			{Name: "retired", Match: limiter.Match{Caller: "old-batch"}, Block: true, Behavior: limiter.Deny},
 			{Name: "searches", Match: limiter.Match{Procedure: "GET /v1/charges/*"}, LimitRPS: 0.5, Behavior: limiter.Deny, Cost: limiter.Cost{Fixed: 5}},
@@ -70,7 +70,7 @@ func TestDocumentedExamples(t *testing.T) {
 		text, rest, _ = strings.Cut(after, "```\n")
 		buckets = append(buckets, limitsfile.CountBuckets(load(t, limitsfile.Source{Name: "concepts.md", Data: []byte(text)})))
 	}
-	if want := []int{4, 1, 1, 1, 1, 1}; !slices.Equal(buckets, want) {
+	if want := []int{4, 1, 1, 1, 1, 1, 1}; !slices.Equal(buckets, want) {
 		t.Errorf("the examples have %v buckets, want %v", buckets, want)
 	}
 }

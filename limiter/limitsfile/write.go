@@ -72,6 +72,9 @@ func (w *writer) bucket(b *limiter.Bucket) {
 	} else {
 		w.line("    limit: ", limitText(b))
 	}
+	if b.CandidateRPS != 0 {
+		w.line("    candidate: {rps: ", numberText(b.CandidateRPS), "}")
+	}
 	w.line("    behavior: ", b.Behavior.String())
 	if b.Verified {
 		w.line("    identity: verified")

@@ -108,6 +108,9 @@ func drawBucket(t *rapid.T, service, name, caller, header string) limiter.Bucket
 	if !b.Block {
 		drawShare(t, &b)
 	}
+	if !b.Block && b.Behavior == limiter.Deny && rapid.Bool().Draw(t, "has candidate") {
+		b.CandidateRPS = drawRPS(t)
+	}
 	b.HoldOnSilence = rapid.Bool().Draw(t, "hold")
 	switch rapid.IntRange(0, 2).Draw(t, "cost") {
 	case 1:

@@ -16,7 +16,7 @@ import (
 
 const (
 	good = "service: shop\nbuckets:\n  - {name: all, limit: {rps: 5}, behavior: deny}\n"
-	bad  = "service: orders\nbuckets:\n  - {name: all, limit: {rps: 100/s}, behavior: deny, candidate: {rps: 5}}\n"
+	bad  = "service: orders\nbuckets:\n  - {name: all, limit: {rps: 100/s}, behavior: deny, candidate: 5}}\n"
 )
 
 // run executes grl check in a directory with these files.
@@ -64,7 +64,7 @@ func code(t *testing.T, err error) int {
 
 func TestCheck(t *testing.T) {
 	const badText = `bad.yaml:3:30: buckets[0].limit.rps: found "100/s", expected a number of requests per second from 0.001 to 1000000000, in decimal digits, without a unit
-bad.yaml:3:54: buckets[0].candidate: not supported yet
+bad.yaml:3:65: buckets[0].candidate: found 5, expected a mapping such as {rps: 1200}
 `
 	tests := []struct {
 		name           string
