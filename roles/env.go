@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	"grl/roles/command/remote"
 )
 
 // injected are variables that Kubernetes sets in each container for a service
@@ -25,7 +28,7 @@ func readEnv(environ []string) (map[string]any, error) {
 	for variable, value := range grlVariables(environ) {
 		k, known := byVariable[variable]
 		if !known {
-			if !injected.MatchString(variable) {
+			if !ofCommands(variable) && !injected.MatchString(variable) {
 				errs = append(errs, fmt.Errorf("unknown environment variable %s; nearest is %s", variable, nearest(variable, variables)))
 			}
 			continue
@@ -49,12 +52,16 @@ func ignoredEnv(environ []string) []string {
 	}
 	var ignored []string
 	for variable := range grlVariables(environ) {
-		if !known[variable] && injected.MatchString(variable) {
+		if !known[variable] && !ofCommands(variable) && injected.MatchString(variable) {
 			ignored = append(ignored, variable)
 		}
 	}
 	return ignored
 }
+
+// ofCommands reports whether a variable is one of the commands that call a
+// controller: it may be set for them where serve starts too.
+func ofCommands(variable string) bool { return slices.Contains(remote.Variables(), variable) }
 
 // grlVariables yields the names and values of the GRL_* variables in environ.
 func grlVariables(environ []string) func(yield func(name, value string) bool) {

@@ -1,0 +1,118 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	grlv1 "grl/proto/grl/v1"
+	"grl/roles/command/remote"
+	"grl/roles/command/terminal"
+)
+
+// Status returns the command that shows the tree of nodes.
+func Status() *cobra.Command {
+	var call calling
+	var hosts bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the tree of nodes: versions, revisions, staleness, bytes",
+		Long: `Show the controller and the nodes below it, and what is not as usual: hosts that are
+late, hold another revision or refused one; silent zones; a rollout under way; caps;
+what is disabled. --hosts lists all hosts.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conn, err := call.dial(cmd)
+			if err != nil {
+				return err
+			}
+			fleet, err := conn.View.GetFleet(cmd.Context(), &grlv1.GetFleetRequest{})
+			if err != nil {
+				return err
+			}
+			caps, err := conn.Incident.ListCaps(cmd.Context(), &grlv1.ListCapsRequest{})
+			if remote.Code(err) == connect.CodeUnimplemented {
+				caps, err = &grlv1.ListCapsResponse{}, nil // a regional controller has none of its own
+			}
+			if err != nil {
+				return err
+			}
+			return printStatus(cmd, &call, status{fleet, caps.GetCaps(), hosts})
+		},
+	}
+	call.connects(cmd)
+	call.prints(cmd)
+	cmd.Flags().BoolVar(&hosts, "hosts", false, "list all hosts, not only those that are not as usual")
+	return cmd
+}
+
+// status is what grl status shows.
+type status struct {
+	fleet *grlv1.GetFleetResponse
+	caps  []*grlv1.CapView
+	hosts bool // all of them
+}
+
+func printStatus(cmd *cobra.Command, call *calling, s status) error {
+	format, err := call.format()
+	if err != nil {
+		return err
+	}
+	if format == "table" {
+		_, err := fmt.Fprint(cmd.OutOrStdout(), s.text())
+		return err
+	}
+	fleet, err := jsonText(s.fleet)
+	if err != nil {
+		return err
+	}
+	caps, err := jsonText(&grlv1.ListCapsResponse{Caps: s.caps})
+	if err != nil {
+		return err
+	}
+	both := map[string]json.RawMessage{}
+	for _, text := range [][]byte{fleet, caps} {
+		if err := json.Unmarshal(text, &both); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(both)
+	if err != nil {
+		return err
+	}
+	return printJSON(cmd.OutOrStdout(), text, format)
+}
+
+// text is the tree and what is not as usual.
+func (s *status) text() string {
+	return s.tree() + terminal.Printable(s.remarks())
+}
+
+// remarks are the lines below the tree.
+func (s *status) remarks() string {
+	f := s.fleet
+	var lines []string
+	if len(f.GetSilentZones()) > 0 {
+		lines = append(lines, "silent zones: "+strings.Join(f.GetSilentZones(), ", "))
+	}
+	if f.GetLimitsRefused() != "" {
+		lines = append(lines, "the limits directory is refused: "+f.GetLimitsRefused())
+	}
+	if r := f.GetRollout(); r != nil && r.GetState() != grlv1.Rollout_STATE_DONE {
+		lines = append(lines, rolloutText(r))
+	}
+	if f.GetAllDisabled() || len(f.GetDisabledServices()) > 0 {
+		lines = append(lines, disabledText(f.GetAllDisabled(), f.GetDisabledServices()))
+	}
+	for _, c := range s.caps {
+		lines = append(lines, fmt.Sprintf("cap %s on %s: %s until %s (%s: %s)", c.GetCap().GetId(), capMatch(c.GetCap()), capGate(c.GetCap()),
+			moment(c.GetEndsAtMs()), c.GetCap().GetAuthor(), c.GetCap().GetReason()))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(lines, "\n") + "\n"
+}
