@@ -14,13 +14,14 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 
 // secure wraps next with what every answer needs: headers, the check of the
 // Host header, the refusal of requests from other sites, and of methods that
-// change something.
+// change something but for the forms by which people sign in and out.
 func secure(o Options, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	safe := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "Only GET and HEAD: nothing can be changed here.", http.StatusMethodNotAllowed)
+		form := o.People != nil && forms[r.URL.Path]
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !form) {
+			w.Header().Set("Allow", allowed(form))
+			http.Error(w, "Only "+allowed(form)+": nothing else can be done here.", http.StatusMethodNotAllowed)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -37,6 +38,14 @@ func secure(o Options, next http.Handler) http.Handler {
 		}
 		checked.ServeHTTP(w, r)
 	})
+}
+
+// allowed lists the methods of a page.
+func allowed(form bool) string {
+	if form {
+		return "GET, HEAD, POST"
+	}
+	return "GET, HEAD"
 }
 
 // CheckHost lets only requests to hosts that o allows through to next, for what

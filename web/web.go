@@ -42,6 +42,8 @@ type Backend interface {
 type Options struct {
 	// Backend is where the data comes from. Required.
 	Backend Backend
+	// People signs people in; nil: there are no pages for it.
+	People People
 	// Log receives failures to render; nil discards them.
 	Log *slog.Logger
 	// Version of this binary, shown at the foot; empty: not shown.
@@ -57,7 +59,7 @@ type Options struct {
 }
 
 // New returns the handler of all pages and of their assets below /assets/. It
-// answers only GET and HEAD, sets the security headers on every answer, and
+// answers only GET and HEAD, and POST where people sign in and out, sets the security headers on every answer, and
 // may be used concurrently. It panics without a Backend or without the files
 // embedded in this package.
 func New(o Options) http.Handler {
@@ -76,7 +78,7 @@ func newHandler(o Options, assets *assets) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &site{backend: o.Backend, log: o.Log, version: o.Version, assets: assets}
+	s := &site{backend: o.Backend, people: o.People, log: o.Log, version: o.Version, assets: assets}
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.serveOverview)
@@ -88,6 +90,9 @@ func newHandler(o Options, assets *assets) http.Handler {
 		http.Redirect(w, r, assets.icon, http.StatusFound)
 	})
 	mux.HandleFunc("GET /", s.serveNotFound)
+	if o.People != nil {
+		s.routePeople(mux)
+	}
 	return secure(o, mux)
 }
 
@@ -101,6 +106,7 @@ func serveExplain(w http.ResponseWriter, r *http.Request) {
 // site renders pages. It is immutable.
 type site struct {
 	backend Backend
+	people  People // nil: nobody signs in
 	log     *slog.Logger
 	version string
 	assets  *assets
@@ -113,10 +119,21 @@ type page struct {
 	Version string
 	AsOf    stamp // of the numbers; zero: the page has none
 	Assets  *assets
+	Who     who
 }
 
-func (s *site) page(title, current string, now time.Time) page {
-	return page{Title: title, Current: current, Version: s.version, AsOf: newStamp(now, now), Assets: s.assets}
+func (s *site) page(r *http.Request, title, current string, now time.Time) page {
+	return page{
+		Title: title, Current: current, Version: s.version, AsOf: newStamp(now, now), Assets: s.assets,
+		Who: whoOf(r.Context()),
+	}
+}
+
+// door is page for who is not inside yet.
+func (s *site) door(r *http.Request, title string) page {
+	p := s.page(r, title, "", time.Now())
+	p.AsOf = stamp{}
+	return p
 }
 
 func (s *site) serveOverview(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +144,7 @@ func (s *site) serveOverview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.render(w, r, http.StatusOK, overviewPage(
-		s.page("Overview", "/", now), sum,
+		s.page(r, "Overview", "/", now), sum,
 		newBucketsView(cells, query{Rows: overviewRows}), newFleetView(fleet, 1),
 	))
 }
@@ -141,7 +158,7 @@ func (s *site) serveBuckets(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := summarize(cells, s.backend.Fleet(), now)
-	s.render(w, r, http.StatusOK, bucketsPage(s.page("Buckets", "/buckets", now), sum, view))
+	s.render(w, r, http.StatusOK, bucketsPage(s.page(r, "Buckets", "/buckets", now), sum, view))
 }
 
 func (s *site) serveFleet(w http.ResponseWriter, r *http.Request) {
@@ -156,13 +173,11 @@ func (s *site) serveFleet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := summarize(s.backend.Buckets(), fleet, now)
-	s.render(w, r, http.StatusOK, fleetPage(s.page("Fleet", "/fleet", now), sum, view))
+	s.render(w, r, http.StatusOK, fleetPage(s.page(r, "Fleet", "/fleet", now), sum, view))
 }
 
 func (s *site) serveNotFound(w http.ResponseWriter, r *http.Request) {
-	p := s.page("No such page", "", time.Now())
-	p.AsOf = stamp{}
-	s.render(w, r, http.StatusNotFound, notFoundPage(p))
+	s.render(w, r, http.StatusNotFound, notFoundPage(s.door(r, "No such page")))
 }
 
 // wantsFragment reports whether htmx asks for the content of a region.
