@@ -39,7 +39,7 @@ what each key means; below, each has its flag and its variable.`,
 	}
 	cmd.Flags().StringSliceVar(&names, "role", nil, "client, aggregator, controller or all; several with commas or by repeating")
 	cmd.Flags().StringVar(&file, "config", "", "configuration `file` (default: "+defaultFile+" if there is one)")
-	cmd.Flags().BoolVar(&insecure, "insecure-i-know", false, "allow control ports that other machines can reach, without TLS or access control")
+	cmd.Flags().BoolVar(&insecure, "insecure-i-know", false, "allow control ports that other machines can reach in plain text")
 	keys := pflag.NewFlagSet("keys", pflag.ContinueOnError)
 	addKeyFlags(keys)
 	cmd.Flags().AddFlagSet(keys)
@@ -75,7 +75,7 @@ what each key means; below, each has its flag and its variable.`,
 		defer signal.Stop(hangup)
 		return Serve(cmd.Context(), c, Options{
 			Roles: roles, Log: log, Level: level, Version: Version(),
-			InsecureIKnow: insecure, File: file, Load: load, Hangup: hangup,
+			InsecureIKnow: insecure, Out: cmd.OutOrStdout(), File: file, Load: load, Hangup: hangup,
 		})
 	}
 	return cmd

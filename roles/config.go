@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/viper"
 
+	"grl/proto/tlsfiles"
 	"grl/roles/aggregator"
 	"grl/roles/client"
 	"grl/roles/controller"
@@ -21,11 +22,12 @@ import (
 // variable or configuration file. main exits with 2 for it.
 var ErrUsage = errors.New("wrong use")
 
-// Config is grl.toml: a section for each role, and the log.
+// Config is grl.toml: a section for each role, the certificate and the log.
 type Config struct {
 	Client     client.Config     `mapstructure:"client"`
 	Aggregator aggregator.Config `mapstructure:"aggregator"`
 	Controller controller.Config `mapstructure:"controller"`
+	TLS        tlsfiles.Config   `mapstructure:"tls"`
 	Log        LogConfig         `mapstructure:"log"`
 }
 
@@ -43,6 +45,7 @@ func Default() Config {
 		Client:     client.Default(),
 		Aggregator: aggregator.Default(),
 		Controller: controller.Default(),
+		TLS:        tlsfiles.Default(),
 		Log:        LogConfig{Level: "info", Format: "text"},
 	}
 }
@@ -70,8 +73,8 @@ func (c LogConfig) level() (slog.Level, error) {
 	return l, nil
 }
 
-// Validate returns all that is wrong with the sections of the named roles and
-// the log; sections of roles that do not run may be incomplete.
+// Validate returns all that is wrong with the sections of the named roles, the
+// certificate and the log; sections of roles that do not run may be incomplete.
 func (c Config) Validate(roles ...string) error {
 	var errs []error
 	for _, r := range table {
@@ -84,7 +87,7 @@ func (c Config) Validate(roles ...string) error {
 			errs = append(errs, fmt.Errorf("%s: %w", l.key, err))
 		}
 	}
-	return errors.Join(append(errs, c.Log.Validate())...)
+	return errors.Join(append(errs, c.validateTLS(roles), c.Log.Validate())...)
 }
 
 // Load puts the configuration together: flags over the environment over file

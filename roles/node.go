@@ -86,7 +86,8 @@ func buildClient(_ context.Context, c Config, p parts) (*node, error) {
 	l := limiter.New(limiter.Options{Zone: c.Client.Zone, Region: c.Client.Region})
 	cl, err := client.New(client.Options{
 		Config: c.Client, Limiter: l, Version: p.version, Registry: p.registry,
-		Log: p.log.With("zone", c.Client.Zone),
+		Log:  p.log.With("zone", c.Client.Zone),
+		HTTP: p.dial(aggregatorOf(c.Client.Zone, c.Client.Region)),
 	})
 	if err != nil {
 		return nil, err
@@ -177,7 +178,8 @@ func parsePrefixes(list []string) ([]netip.Prefix, error) {
 func buildAggregator(_ context.Context, c Config, p parts) (*node, error) {
 	a, err := aggregator.New(aggregator.Options{
 		Config: c.Aggregator, Version: p.version, Registry: p.registry,
-		Log: p.log.With("zone", c.Aggregator.Zone),
+		Log:  p.log.With("zone", c.Aggregator.Zone),
+		HTTP: p.dial(anyController),
 	})
 	if err != nil {
 		return nil, err
@@ -198,6 +200,7 @@ func buildController(ctx context.Context, c Config, p parts) (*node, error) {
 	ctl, err := controller.New(ctx, controller.Options{
 		Config: c.Controller, Version: p.version, Registry: p.registry, Store: s,
 		Log:     p.log.With("region", c.Controller.Region),
+		HTTP:    p.dial(anyController),
 		AnyHost: reachable(c.Controller.Listen),
 	})
 	if err != nil {

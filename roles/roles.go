@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"grl/proto/access"
+	"grl/proto/tlsfiles"
 )
 
 // table is the architecture: who there is, from the request upwards. Reports go
@@ -39,16 +42,19 @@ type parts struct {
 	log      *slog.Logger
 	registry prometheus.Registerer
 	version  string
+	tls      *tlsfiles.Files // nil: nodes speak plain text
 }
 
 // A node is a role that was built and does not run yet.
 type node struct {
 	run      func(context.Context) error
 	ready    func() error
-	handlers map[string]http.Handler // key of a listener → what it serves; control listeners may lack one
-	services []string                // names of the RPC services, for health and reflection
-	reload   func()                  // reads its files again; nil: has none
-	close    func() error            // after run has returned; nil: nothing to close
+	handlers map[string]http.Handler               // key of a listener → what it serves; control listeners may lack one
+	services []string                              // names of the RPC services, for health and reflection
+	people   access.People                         // who may sign in; nil: nobody
+	refused  func(context.Context, access.Refusal) // hears what a gate refused; nil: nobody does
+	reload   func()                                // reads its files again; nil: has none
+	close    func() error                          // after run has returned; nil: nothing to close
 }
 
 // allRoles lists the roles that this version can run.

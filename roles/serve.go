@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"grl/proto/tlsfiles"
 )
 
 const (
@@ -38,8 +41,10 @@ type Options struct {
 	Level   *slog.LevelVar // the level of Log, set again on a reload; required
 	Version string         // told to peers
 
-	// InsecureIKnow allows control addresses beyond loopback.
+	// InsecureIKnow allows control addresses beyond loopback without TLS.
 	InsecureIKnow bool
+	// Out receives the link for the first account; nil discards it.
+	Out io.Writer
 
 	// File is the grl.toml that is watched; empty: none.
 	File string
@@ -52,10 +57,10 @@ type Options struct {
 // Serve runs the roles in this process until ctx ends, then drains: readiness
 // turns 503, listeners close, requests in flight finish, roles stop in the
 // order of the table. It returns nil after a drain; else why it could not start
-// or what failed. Addresses are taken before anything else, so a taken port
+// or what failed. Addresses are taken before anything is written, so a taken port
 // changes nothing. c must be valid for the roles.
 func Serve(ctx context.Context, c Config, opts Options) error {
-	exposed := beyondLoopback(listeners(c, opts.Roles))
+	exposed := plainExposed(c, opts.Roles)
 	if len(exposed) > 0 && !opts.InsecureIKnow {
 		return usage(refuseExposed(exposed))
 	}
@@ -70,19 +75,21 @@ func Serve(ctx context.Context, c Config, opts Options) error {
 func refuseExposed(exposed []listener) error {
 	var errs []error
 	for _, l := range exposed {
-		errs = append(errs, fmt.Errorf("%s: others can reach %s, and this version has neither TLS nor access control; bind 127.0.0.1, or say --insecure-i-know", l.key, l.address))
+		errs = append(errs, fmt.Errorf("%s: others can reach %s in plain text; set cert, key and ca in [tls], bind 127.0.0.1, or say --insecure-i-know", l.key, l.address))
 	}
 	return errors.Join(errs...)
 }
 
 // A process is the roles that run.
 type process struct {
-	opts     Options
-	config   Config // as started with; the log level as it is now
-	nodes    []*running
-	failed   chan error     // first failures of roles and servers
-	serving  sync.WaitGroup // servers that accept
-	draining atomic.Bool
+	opts      Options
+	config    Config          // as started with; the log level as it is now
+	tls       *tlsfiles.Files // nil: control ports speak plain text
+	stopFiles func()          // ends the reading of its files
+	nodes     []*running
+	failed    chan error     // first failures of roles and servers
+	serving   sync.WaitGroup // servers that accept
+	draining  atomic.Bool
 }
 
 // A running is a node with its servers.
@@ -97,24 +104,28 @@ type running struct {
 // start opens all listeners, builds the roles from the top of the tree down,
 // and starts them.
 func start(ctx context.Context, c Config, opts Options) (*process, error) {
-	open, err := openAll(ctx, listeners(c, opts.Roles))
-	if err != nil {
-		return nil, err
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	files, err := openTLS(c, opts.Roles, opts.Log, registry)
+	if err != nil {
+		return nil, err
+	}
+	open, err := openAll(ctx, listeners(c, opts.Roles))
+	if err != nil {
+		return nil, err
+	}
 
-	p := &process{opts: opts, config: c}
+	p := &process{opts: opts, config: c, tls: files}
 	for _, r := range slices.Backward(table) {
 		if !slices.Contains(opts.Roles, r.name) {
 			continue
 		}
 		log := opts.Log.With("role", r.name)
-		n, err := r.build(ctx, c, parts{log: log, registry: registry, version: opts.Version})
+		n, err := r.build(ctx, c, parts{log: log, registry: registry, version: opts.Version, tls: files})
 		if err != nil {
 			for _, l := range open {
 				_ = l.Close() // nothing was served
@@ -129,6 +140,9 @@ func start(ctx context.Context, c Config, opts Options) (*process, error) {
 	}
 	slices.Reverse(p.nodes) // as in the table: the order of stopping
 	p.run(ctx)
+	if err := p.printLinks(ctx); err != nil {
+		return nil, errors.Join(err, p.drain())
+	}
 	return p, nil
 }
 
@@ -159,6 +173,13 @@ func (p *process) run(ctx context.Context) {
 		starts += 1 + len(n.servers)
 	}
 	p.failed = make(chan error, starts) // so that no failure waits for a reader
+	stopFiles := func() {}
+	if p.tls != nil {
+		var filesCtx context.Context
+		filesCtx, stopFiles = context.WithCancel(context.WithoutCancel(ctx))
+		p.serving.Go(func() { _ = p.tls.Run(filesCtx) }) // it ends with its context
+	}
+	p.stopFiles = stopFiles
 	for _, n := range slices.Backward(p.nodes) {
 		// ctx starts the drain; roles end within it, one after the other.
 		roleCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -217,7 +238,7 @@ func (p *process) wait(ctx context.Context, exposed []listener) error {
 
 func (p *process) warnExposed(exposed []listener) {
 	for _, l := range exposed {
-		p.opts.Log.Warn("control port is open to other machines, without TLS or access control", "key", l.key, "address", l.address)
+		p.opts.Log.Warn("control port is open to other machines, without TLS", "key", l.key, "address", l.address)
 	}
 }
 
@@ -271,6 +292,7 @@ func (p *process) drain() error {
 	for _, n := range p.nodes {
 		p.stopRole(ctx, n)
 	}
+	p.stopFiles()
 	p.serving.Wait()
 	err := p.close()
 	p.opts.Log.Info("stopped", "drain_seconds", time.Since(began).Seconds())

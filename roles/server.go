@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"grl/proto/access"
+	"grl/proto/tlsfiles"
 	"grl/proto/uplink"
 	"grl/roles/client/proxy"
 )
@@ -37,14 +40,17 @@ const (
 type server struct {
 	listener
 	open net.Listener
-	http *http.Server
+	http *http.Server // with TLSConfig: it speaks TLS
 }
 
 // newServer returns the server of l for node; nothing is accepted yet.
 func (p *process) newServer(node *running, l listener, open net.Listener, registry *prometheus.Registry, log *slog.Logger) *server {
 	srv := proxy.Server(node.handlers[l.key], log)
 	if l.control {
-		srv = controlServer(p.controlHandler(node, node.handlers[l.key], registry), log)
+		srv = controlServer(p.guard(node, l, registry), log)
+		if p.tls != nil {
+			secure(srv, p.tls, node.name)
+		}
 	}
 	return &server{listener: l, open: open, http: srv}
 }
@@ -68,9 +74,25 @@ func controlServer(h http.Handler, log *slog.Logger) *http.Server {
 	return srv
 }
 
+// secure makes srv speak TLS and nothing else: 1.3, and 1.2 where people come
+// with browsers.
+func secure(srv *http.Server, files *tlsfiles.Files, role string) {
+	least := uint16(tls.VersionTLS13)
+	if role == access.Controller {
+		least = tls.VersionTLS12
+	}
+	srv.TLSConfig = files.Server(least)
+	srv.Protocols.SetHTTP2(true)
+	srv.Protocols.SetUnencryptedHTTP2(false)
+}
+
 // serve answers until shutdown; its error is why it stopped before.
 func (s *server) serve() error {
-	if err := s.http.Serve(s.open); !errors.Is(err, http.ErrServerClosed) {
+	serve := s.http.Serve
+	if s.http.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	if err := serve(s.open); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
