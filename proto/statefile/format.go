@@ -20,11 +20,14 @@ import (
 // their cells.
 const (
 	magic  = "grlstate"
-	format = 1
+	format = 2
+	// untimed is the format before caps: without times of configurations.
+	untimed = 1
 
 	recordNode          = 1 // text: who wrote it
 	recordConfiguration = 2 // a grlv1.Configuration
 	recordDirective     = 3 // milliseconds since 1970 as a varint, a grlv1.Directive
+	recordTime          = 4 // milliseconds since 1970 as a varint: from then on the caps of the next record have the time left that it says
 )
 
 var table = crc32.MakeTable(crc32.Castagnoli)
@@ -38,6 +41,7 @@ func (f *File) encode(s State) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		out = appendRecord(out, recordTime, binary.AppendVarint(nil, f.encodedAt.UnixMilli()))
 		out = appendRecord(out, recordConfiguration, content)
 	}
 	for i := range s.Deciders {
@@ -65,11 +69,12 @@ func appendRecord(out []byte, kind byte, content []byte) []byte {
 // often.
 func (f *File) encodeConfiguration(s State) ([]byte, error) {
 	if f.configuration != s.Configuration {
+		now := time.Now()
 		encoded, err := proto.Marshal(wire.FromConfiguration(s.Configuration))
 		if err != nil {
 			return nil, err
 		}
-		f.configuration, f.encoded = s.Configuration, encoded
+		f.configuration, f.encoded, f.encodedAt = s.Configuration, encoded, now
 	}
 	zones, err := proto.Marshal(&grlv1.Configuration{Zones: s.Zones})
 	if err != nil {
@@ -98,8 +103,8 @@ func (f *File) decode(data []byte) (State, error) {
 		return State{}, errors.New("not a state file, or cut short")
 	}
 	// The format first: another one may have another checksum.
-	if written := binary.BigEndian.Uint32(data[len(magic):]); written != format {
-		return State{}, fmt.Errorf("format %d; this version reads format %d", written, format)
+	if written := binary.BigEndian.Uint32(data[len(magic):]); written != format && written != untimed {
+		return State{}, fmt.Errorf("format %d; this version reads formats %d and %d", written, untimed, format)
 	}
 	end := len(data) - 4
 	if crc32.Checksum(data[:end], table) != binary.BigEndian.Uint32(data[end:]) {
@@ -128,6 +133,8 @@ func (f *File) decode(data []byte) (State, error) {
 type decoder struct {
 	node  string
 	known bool // the file is this node's
+
+	written time.Time // of recordTime; zero: none yet
 	state State
 	index map[string]int              // decider → its place in state
 	ids   map[string][]limiter.CellID // decider → cells named
@@ -140,6 +147,13 @@ func (d *decoder) record(kind byte, content []byte) error {
 			return fmt.Errorf("it is of %q, not of %q", content, d.node)
 		}
 		d.known = true
+		return nil
+	case kind == recordTime:
+		written, n := binary.Varint(content)
+		if n <= 0 {
+			return errors.New("damaged: a time that is none")
+		}
+		d.written = time.UnixMilli(written)
 		return nil
 	case kind == recordConfiguration:
 		return d.configuration(content)
@@ -155,12 +169,31 @@ func (d *decoder) configuration(content []byte) error {
 	if err := proto.Unmarshal(content, m); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	if err := d.age(m.GetCaps()); err != nil {
+		return err
+	}
 	m.Whole = true
 	c, err := wire.ToConfiguration(&limiter.Configuration{}, m)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	d.state.Configuration, d.state.Zones = c, m.GetZones()
+	return nil
+}
+
+// longestCap bounds the time that a cap has left, whatever the clock did.
+const longestCap = 24 * time.Hour
+
+// age takes off the caps the time since they were written, by wall time; a
+// clock that has gone back since gives them no more than they had.
+func (d *decoder) age(caps []*grlv1.Cap) error {
+	if len(caps) > 0 && d.written.IsZero() {
+		return errors.New("damaged: caps without a time")
+	}
+	passed := min(max(0, time.Now().Round(0).Sub(d.written)), 2*longestCap) // Round strips the monotonic reading
+	for _, c := range caps {
+		c.RemainingMs = min(max(c.GetRemainingMs(), -longestCap.Milliseconds()), longestCap.Milliseconds()) - passed.Milliseconds()
+	}
 	return nil
 }
 

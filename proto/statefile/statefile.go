@@ -1,5 +1,6 @@
 // Package statefile keeps on disk what a node was told: its configuration and
-// the last directive of each decider. A node that restarts while nobody answers
+// the last directive of each decider, in a File, and the configurations that
+// held for a while, in Good. A node that restarts while nobody answers
 // goes on from there instead of forgetting the limits. Losing the file costs
 // only that, so nothing that is wrong with it stops a node.
 package statefile
@@ -20,13 +21,16 @@ import (
 	grlv1 "grl/proto/grl/v1"
 )
 
+// newSuffix ends the name of a file that is being written.
+const newSuffix = ".new"
+
 // maxBytes is the most that a file may have to be read.
 const maxBytes = 1 << 28
 
 // State is what a node keeps. The zero value is nothing.
 type State struct {
-	// Configuration is kept whatever its age; nil: none. The node must not
-	// change it afterwards.
+	// Configuration is kept whatever its age, its caps with the wall time of
+	// their ends; nil: none. The node must not change it afterwards.
 	Configuration *limiter.Configuration
 	// Zones says how many aggregators each zone has, as came with it.
 	Zones    []*grlv1.ZoneSize
@@ -62,6 +66,7 @@ type File struct {
 
 	configuration *limiter.Configuration // whose bytes are encoded
 	encoded       []byte
+	encodedAt     time.Time
 }
 
 // New returns the file of a role in a directory, which Save creates if it is
@@ -93,7 +98,7 @@ func (f *File) replace(data []byte) error {
 		return err
 	}
 	// One name, so that crashes do not leave a heap of them.
-	next := f.path + ".new"
+	next := f.path + newSuffix
 	if err := write(next, data); err != nil {
 		return errors.Join(err, ignoreMissing(os.Remove(next)))
 	}

@@ -187,7 +187,7 @@ func TestForeignFiles(t *testing.T) {
 		want string
 	}{
 		"of another zone":      {sealed(format, appendRecord(nil, recordNode, []byte("aggregator z2"))), `it is of "aggregator z2", not of "aggregator z1"`},
-		"of a newer format":    {sealed(format+1, mine), "format 2; this version reads format 1"},
+		"of a newer format":    {sealed(format+1, mine), "format 3; this version reads formats 1 and 2"},
 		"an unknown record":    {sealed(format, appendRecord(mine, 99, nil)), "unknown kind 99"},
 		"a record too long":    {sealed(format, append(mine, recordDirective, 200, 1)), "longer than the file"},
 		"of nobody":            {sealed(format, nil), "does not say whose it is"},
