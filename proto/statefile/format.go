@@ -135,9 +135,9 @@ type decoder struct {
 	known bool // the file is this node's
 
 	written time.Time // of recordTime; zero: none yet
-	state State
-	index map[string]int              // decider → its place in state
-	ids   map[string][]limiter.CellID // decider → cells named
+	state   State
+	index   map[string]int              // decider → its place in state
+	ids     map[string][]limiter.CellID // decider → cells named
 }
 
 func (d *decoder) record(kind byte, content []byte) error {
