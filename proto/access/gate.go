@@ -24,7 +24,7 @@ type Options struct {
 	// Anonymous is what a person who proves nothing may do while there is no
 	// account; the zero value is nothing.
 	Anonymous Level
-	// People knows who may sign in; nil: nobody may.
+	// People knows who may sign in; nil: nobody may, and there is no account.
 	People People
 	// Registry takes the gate's metrics. Required.
 	Registry prometheus.Registerer
@@ -112,18 +112,16 @@ func (g *Gate) identify(r *http.Request) (Identity, doubts) {
 			doubt.certificate = err
 		}
 	}
-	if g.opts.People == nil {
-		return id, doubt
-	}
-	if secret := bearer(r); secret != "" {
-		p, err := g.opts.People.Person(r.Context(), secret, id.From)
+	people := g.opts.People
+	if secret := bearer(r); secret != "" && people != nil {
+		p, err := people.Person(r.Context(), secret, id.From)
 		if err == nil {
 			id.Person = &p
 			return id, doubt
 		}
 		doubt.bearer = err
 	}
-	if g.opts.Anonymous > Nobody && g.opts.People.Open(r.Context()) {
+	if g.opts.Anonymous > Nobody && (people == nil || people.Open(r.Context())) {
 		id.Person = local(g.opts.Anonymous)
 	}
 	return id, doubt

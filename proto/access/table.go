@@ -53,7 +53,7 @@ var rules = map[string]Rule{
 	grlv1connect.AccessServiceLoginProcedure:         {Anyone: true},
 	grlv1connect.AccessServiceLogoutProcedure:        {People: Viewer},
 	grlv1connect.AccessServiceWhoAmIProcedure:        {People: Viewer},
-	grlv1connect.AccessServiceListAccountsProcedure:  {People: Admin},
+	grlv1connect.AccessServiceListAccountsProcedure:  {People: Viewer}, // one's own
 	grlv1connect.AccessServicePutAccountProcedure:    {People: Admin},
 	grlv1connect.AccessServiceDeleteAccountProcedure: {People: Admin},
 	grlv1connect.AccessServiceCreateTokenProcedure:   {People: Viewer}, // of one's own rights

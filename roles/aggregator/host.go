@@ -15,11 +15,13 @@ import (
 
 // host is one client of the zone, for as long as its stream lives.
 type host struct {
-	hello  *grlv1.Hello
-	wake   chan struct{} // something to send; capacity 1
-	child  law.Child
-	ids    []limiter.CellID // number → cell it named
-	before map[limiter.CellID]law.Counts
+	hello   *grlv1.Hello
+	proved  bool          // a certificate says that the hello is true
+	foreign string        // a bucket of others that it spoke of; "": of none
+	wake    chan struct{} // something to send; capacity 1
+	child   law.Child
+	ids     []limiter.CellID // number → cell it named
+	before  map[limiter.CellID]law.Counts
 
 	sequence uint64          // of its last report
 	heard    time.Time       // its last report
@@ -159,7 +161,7 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 		return err
 	}
 	for _, id := range h.ids[from:] {
-		i, _ := n.cell(id)
+		i, _ := n.cellOf(h, id)
 		h.child.Name(i, h.before[id])
 		h.said = append(h.said, false)
 		delete(h.before, id) // named again, it has begun at 0
@@ -173,7 +175,7 @@ func (n *node) bound(h *host, number uint32) bool {
 	if h.child.Cell(number) >= 0 {
 		return true
 	}
-	i, ok := n.cell(h.ids[number])
+	i, ok := n.cellOf(h, h.ids[number])
 	if ok { // else its configuration is older or newer than ours
 		h.child.Rename(number, i)
 	}

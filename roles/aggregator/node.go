@@ -24,9 +24,10 @@ type node struct {
 	zone, region string
 	autonomy     time.Duration
 
-	config  *limiter.Configuration
-	buckets map[string]*limiter.Bucket // full name → bucket of config
-	zones   []*grlv1.ZoneSize          // aggregators of each zone
+	config   *limiter.Configuration
+	buckets  map[string]*limiter.Bucket // full name → bucket of config
+	outbound map[string]bool            // services of config that the callers' side enforces
+	zones    []*grlv1.ZoneSize          // aggregators of each zone
 
 	cells    law.Cells
 	services map[string][]int // name → its cells
@@ -126,6 +127,7 @@ func (n *node) cell(id limiter.CellID) (int, bool) {
 func (n *node) install(c *limiter.Configuration) {
 	n.config = c
 	n.buckets = c.ByName()
+	n.outbound = outbound(c)
 	n.kept++
 	n.heard.raise(globalDecider, c.Epoch)
 	dead := make(map[int]limiter.CellID)

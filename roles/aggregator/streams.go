@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"grl/limiter/law"
+	"grl/proto/access"
 	"grl/proto/downlink"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/uplink"
@@ -31,6 +32,11 @@ func (a *Aggregator) Join(ctx context.Context, s *downlink.Stream) error {
 	if err := a.checkHello(hello); err != nil {
 		return rpcError(connect.CodeFailedPrecondition, err)
 	}
+	node := access.From(ctx).Node
+	if err := checkIdentity(node, hello); err != nil {
+		a.opts.Log.WarnContext(ctx, "refused hello", "node", hello.GetNode(), "err", err)
+		return rpcError(connect.CodePermissionDenied, err)
+	}
 	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
 	if err != nil {
 		return rpcError(connect.CodeInvalidArgument, err)
@@ -45,6 +51,7 @@ func (a *Aggregator) Join(ctx context.Context, s *downlink.Stream) error {
 	now := time.Now()
 	a.noticeHang(ctx, now)
 	h := a.node.join(now, hello, before)
+	h.proved = node != nil
 	a.mu.Unlock()
 	a.opts.Log.DebugContext(ctx, "host joined", "node", hello.GetNode())
 	defer a.leave(ctx, h)
@@ -112,7 +119,11 @@ func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinReq
 	h.bytesIn += size(m)
 	switch {
 	case m.GetReport() != nil:
+		spoken := h.foreign
 		fresh, err := a.node.report(began, h, m.GetReport())
+		if spoken == "" && h.foreign != "" {
+			a.opts.Log.WarnContext(ctx, "host reports of a bucket that it has no business with: not counted", "node", h.hello.GetNode(), "bucket", h.foreign)
+		}
 		switch {
 		case err != nil:
 			a.metrics.reports.WithLabelValues("malformed").Inc()
@@ -129,6 +140,7 @@ func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinReq
 			wake(a.moved)
 		}
 	case m.GetDetail() != nil:
+		a.node.own(h, m.GetDetail())
 		a.details.add(m.GetDetail())
 	}
 	return nil
