@@ -73,7 +73,7 @@ func serverBound(pkg, name string) (constant.Value, bool) {
 }
 
 // boundValue reads the number that a bound begins with: bytes for KiB and MiB,
-// nanoseconds for s and min, else as it stands.
+// nanoseconds for s, min and h, else as it stands.
 func boundValue(t *testing.T, bound string) constant.Value {
 	t.Helper()
 	number, unit, _ := strings.Cut(bound, " ")
@@ -82,7 +82,7 @@ func boundValue(t *testing.T, bound string) constant.Value {
 		t.Fatalf("docs/limits.md: %q does not begin with a number", bound)
 	}
 	factor := map[string]int64{
-		"KiB": 1 << 10, "MiB": 1 << 20, "s": int64(time.Second), "min": int64(time.Minute),
+		"KiB": 1 << 10, "MiB": 1 << 20, "s": int64(time.Second), "min": int64(time.Minute), "h": int64(time.Hour),
 	}[unit]
 	return constant.BinaryOp(value, token.MUL, constant.MakeInt64(max(factor, 1)))
 }

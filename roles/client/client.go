@@ -47,7 +47,8 @@ type Client struct {
 	bootID uint64
 	due    chan struct{}   // a report is; capacity 1
 	sudden chan struct{}   // rates must be told at once; capacity 1
-	file   *statefile.File // nil: nothing is kept on disk
+	file   *statefile.File // of directives; nil: nothing is kept on disk
+	good   *statefile.Good // configurations; nil with file
 
 	mu    sync.Mutex // guards all below
 	state state
@@ -72,7 +73,8 @@ func New(o Options) (*Client, error) {
 	c := &Client{opts: o, name: name, bootID: rand.Uint64(), due: make(chan struct{}, 1), sudden: make(chan struct{}, 1)}
 	c.state = newState(o.Limiter, o.Config)
 	if dir := o.Config.StateDir; dir != "" {
-		c.file = statefile.New(dir, "client", o.Config.Zone+" "+o.Config.Service+" "+o.Config.Caller)
+		node := o.Config.Zone + " " + o.Config.Service + " " + o.Config.Caller
+		c.file, c.good = statefile.New(dir, "client", node), statefile.NewGood(dir, "client", node)
 		c.restore()
 	}
 	registerMetrics(o.Registry, c)
@@ -98,13 +100,31 @@ func (c *Client) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { return c.tick(ctx) })
+	g.Go(func() error {
+		c.watchSwitch(ctx)
+		return nil
+	})
 	if c.file != nil {
 		g.Go(func() error {
 			c.file.Keep(ctx, c.opts.Log, c.kept)
 			return nil
 		})
+		g.Go(func() error {
+			c.good.Keep(ctx, c.opts.Log, c.held)
+			return nil
+		})
 	}
 	return g.Wait()
+}
+
+// held returns the configuration held, none before the first.
+func (c *Client) held() statefile.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.state.config.Any() {
+		return statefile.State{}
+	}
+	return statefile.State{Configuration: c.state.config}
 }
 
 // kept returns what to keep on disk, false if nothing changed.
@@ -205,11 +225,12 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 	c.state.answered = true
 	switch {
 	case m.GetConfiguration() != nil:
-		revision := m.GetConfiguration().GetRevision()
+		revision, serial := m.GetConfiguration().GetRevision(), m.GetConfiguration().GetSerial()
 		installed, err := c.state.install(m.GetConfiguration())
 		switch {
 		case installed:
-			c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision, "services", len(c.state.config.Services))
+			c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision, "serial", serial,
+				"services", len(c.state.config.Services), "caps", len(c.state.config.Caps))
 			if name := c.opts.Config.Service; name != "" && !c.state.has(name) {
 				c.opts.Log.WarnContext(ctx, "nothing limits this service: no limits file has its name", "service", name)
 			}
@@ -217,7 +238,7 @@ func (c *Client) take(ctx context.Context, m *grlv1.JoinResponse) error {
 		case err != nil && wire.NeedsWhole(err):
 			return err // a new stream begins with a whole one
 		case err != nil:
-			c.opts.Log.ErrorContext(ctx, "refused configuration", "revision", revision, "held", c.state.config.Revision, "err", err)
+			c.opts.Log.ErrorContext(ctx, "refused configuration", "revision", revision, "serial", serial, "held", c.state.config.Revision, "err", err)
 		}
 	case m.GetDirective() != nil:
 		if err := c.state.direct(now, m.GetDirective()); err != nil {

@@ -45,10 +45,15 @@ type Config struct {
 	Hold time.Duration `mapstructure:"hold"`
 	// Decay is how long they fall to 0 after that. 0 opens at once.
 	Decay time.Duration `mapstructure:"decay"`
-	// StateDir is a directory in which configuration and last directives are
-	// kept, so that a restart while no aggregator answers does not forget them.
-	// Empty: nothing is kept. Two clients do not share one.
+	// StateDir is a directory in which the last five configurations that were
+	// held for a minute, and the last directives, are kept, so that a restart
+	// while no aggregator answers does not forget them. Empty: nothing is kept.
+	// Two clients do not share one.
 	StateDir string `mapstructure:"state_dir"`
+	// SwitchFile is a file that disables all dropping, or that of the services
+	// it names, while it is there. Empty: disabled in StateDir, or
+	// /run/grl/disabled without one.
+	SwitchFile string `mapstructure:"switch_file"`
 	// Admin is the address of metrics and health.
 	Admin string `mapstructure:"admin"`
 }

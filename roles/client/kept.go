@@ -14,13 +14,10 @@ import (
 // a restart takes its directives for a little older.
 const keptFor = 5 * law.T
 
-// kept returns what to keep on disk, false if that may wait. Cells that drop
-// nothing are left out: forgetting them changes nothing.
+// kept returns what to keep on disk of what was decided, false if that may wait.
+// Cells that drop nothing are left out: forgetting them changes nothing.
 func (s *state) kept(now time.Time) (statefile.State, bool) {
 	out := statefile.State{}
-	if s.config.Revision != 0 {
-		out.Configuration = s.config
-	}
 	rows := make(map[*decider][]statefile.Row)
 	s.table.Each(func(i int, id limiter.CellID) {
 		if at := &s.cells[i]; at.decider != nil && law.Ratio(at.host.Verdict.Admit) > 0 {
@@ -33,25 +30,27 @@ func (s *state) kept(now time.Time) (statefile.State, bool) {
 		}
 	}
 	drops := len(out.Deciders) > 0
-	changed := s.keptConfig != out.Configuration || drops != s.keptDrops || drops && now.Sub(s.keptAt) >= keptFor
+	changed := drops != s.keptDrops || drops && now.Sub(s.keptAt) >= keptFor
 	if changed {
-		s.keptConfig, s.keptDrops, s.keptAt = out.Configuration, drops, now
+		s.keptDrops, s.keptAt = drops, now
 	}
 	return out, changed
 }
 
-// restore takes in what was kept by the process before. Configuration holds
-// whatever its age; of directives too old only what holds on silence.
-func (s *state) restore(now time.Time, k statefile.State) error {
-	if k.Configuration == nil {
-		return nil
-	}
-	if err := s.limiter.Install(*k.Configuration); err != nil {
+// begin takes in a configuration of the process before, whatever its age.
+func (s *state) begin(c *limiter.Configuration) error {
+	if err := s.limiter.Install(*c); err != nil {
 		return fmt.Errorf("restore configuration: %w", err)
 	}
-	s.use(k.Configuration)
-	for i := range k.Deciders {
-		kept := &k.Deciders[i]
+	s.use(c)
+	return nil
+}
+
+// resume takes in what was decided before, as far as the configuration has it;
+// of directives too old only what holds on silence.
+func (s *state) resume(now time.Time, deciders []statefile.Decider) {
+	for i := range deciders {
+		kept := &deciders[i]
 		d := &decider{taken: kept.Stamp, heard: now.Add(-kept.Age(now))}
 		for _, row := range kept.Rows {
 			if !s.known(row.Cell) || s.holds(s.buckets[row.Cell.Bucket], now.Sub(d.heard)) == 0 {
@@ -63,20 +62,21 @@ func (s *state) restore(now time.Time, k statefile.State) error {
 		}
 	}
 	s.apply(now)
-	return nil
 }
 
-// restore takes in what the file has. What cannot be taken is logged, and the
-// client begins without.
+// restore takes in what is on disk: the newest configuration that was good, and
+// what was decided last. What cannot be taken is logged, and the client begins
+// with the next older, or without.
 func (c *Client) restore() {
-	kept, err := c.file.Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := errors.Join(err, c.state.restore(time.Now(), kept)); err != nil {
-		c.opts.Log.Warn("cannot go on from the state on disk", "err", err)
-		return
+	notGood := c.good.Load(func(s statefile.State) error { return c.state.begin(s.Configuration) })
+	kept, err := c.file.Load()
+	c.state.resume(time.Now(), kept.Deciders)
+	if err := errors.Join(notGood, err); err != nil {
+		c.opts.Log.Warn("cannot go on from all of the state on disk", "err", err)
 	}
-	if kept.Configuration != nil {
-		c.opts.Log.Info("goes on from the state on disk", "revision", kept.Configuration.Revision, "deciders", len(c.state.deciders))
+	if c.state.config.Any() {
+		c.opts.Log.Info("goes on from the state on disk", "revision", c.state.config.Revision, "deciders", len(c.state.deciders))
 	}
 }

@@ -12,6 +12,9 @@ import (
 // their own; the others share limiter.Other.
 const mostCallers = 50
 
+// allCaps is the name under which all caps of a service count.
+const allCaps = "_cap"
+
 // totals are the requests by service, bucket, caller and decision, for as long
 // as the process lives: cells come and go, counters must not fall.
 type totals struct {
@@ -31,6 +34,10 @@ func (t *totals) add(b *limiter.Bucket, id limiter.CellID, more limiter.Counts) 
 		return
 	}
 	key := series{b.Service, id.Bucket, id.Caller}
+	if b.Cap != nil {
+		// Each cap has a new name: as labels they would have no bound.
+		key.bucket = b.Service + "/" + allCaps
+	}
 	if t.counts[key] == nil && id.Caller != "" && id.Caller != limiter.Other {
 		if t.callers[id.Bucket] == mostCallers {
 			key.caller = limiter.Other
@@ -67,6 +74,8 @@ var (
 		"Time since the last directive of a decider.", []string{"decider"}, nil)
 	answeredDesc = prometheus.NewDesc("grl_client_aggregator_answers",
 		"1 while an aggregator has the client's stream and answers on it.", nil, nil)
+	disabledDesc = prometheus.NewDesc("grl_client_disabled",
+		"1 while dropping is stopped for a service, or for all, by the configuration or the switch file.", nil, nil)
 	revisionDesc = prometheus.NewDesc("grl_client_config_revision",
 		"Revision of the configuration held.", nil, nil)
 )
@@ -82,6 +91,7 @@ func (m collector) Describe(out chan<- *prometheus.Desc) {
 	out <- ageDesc
 	out <- revisionDesc
 	out <- answeredDesc
+	out <- disabledDesc
 }
 
 func (m collector) Collect(out chan<- prometheus.Metric) {
@@ -110,10 +120,15 @@ func (m collector) Collect(out chan<- prometheus.Metric) {
 	for name, d := range s.deciders {
 		out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(d.heard).Seconds(), name)
 	}
-	answered := 0.0
-	if s.answered {
-		answered = 1
-	}
-	out <- prometheus.MustNewConstMetric(answeredDesc, prometheus.GaugeValue, answered)
+	out <- prometheus.MustNewConstMetric(answeredDesc, prometheus.GaugeValue, gauge(s.answered))
+	out <- prometheus.MustNewConstMetric(disabledDesc, prometheus.GaugeValue, gauge(s.limiter.Disabled()))
 	out <- prometheus.MustNewConstMetric(revisionDesc, prometheus.GaugeValue, float64(s.config.Revision))
+}
+
+// gauge returns 1 for what is.
+func gauge(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -35,9 +35,8 @@ type state struct {
 	budget   law.Budget // of event reports
 
 	// Of what was kept on disk last.
-	keptConfig *limiter.Configuration
-	keptDrops  bool // something was dropped
-	keptAt     time.Time
+	keptDrops bool // something was dropped
+	keptAt    time.Time
 
 	// Of the stream.
 	answered  bool      // by the aggregator
@@ -133,24 +132,33 @@ func (s *state) apply(now time.Time) {
 	newcomers := s.welcome(now)
 	for c := range s.limiter.Cells() {
 		var at *cell
-		if i, ok := s.table.Find(c.ID()); ok {
+		if i, ok := s.table.Find(c.ID()); ok && s.cells[i].decider != nil {
 			at = &s.cells[i]
 		}
-		if at == nil || at.decider == nil {
+		switch b := c.Bucket(); {
+		case b.Cap != nil && at != nil:
+			applyCap(now, c, s.ratio(at), true)
+		case b.Cap != nil:
+			applyCap(now, c, 0, false)
+		case at == nil:
 			s.applyNewcomer(c, newcomers)
-			continue
+		default:
+			if holds := s.holds(b, now.Sub(at.decider.heard)); holds > 0 {
+				c.SetRatio(s.ratio(at) * holds)
+			} else {
+				c.SetOpen()
+			}
 		}
-		holds := s.holds(c.Bucket(), now.Sub(at.decider.heard))
-		if holds == 0 {
-			c.SetOpen()
-			continue
-		}
-		ratio := law.Ratio(at.host.Verdict.Admit)
-		if s.elapsed > 0 {
-			ratio = at.host.Ratio(at.offered, s.elapsed, at.decider.contained, law.Guard)
-		}
-		c.SetRatio(ratio * holds)
 	}
+}
+
+// ratio returns the drop ratio of a cell of which something is decided, at
+// whichever age.
+func (s *state) ratio(at *cell) float64 {
+	if s.elapsed == 0 {
+		return law.Ratio(at.host.Verdict.Admit)
+	}
+	return at.host.Ratio(at.offered, s.elapsed, at.decider.contained, law.Guard)
 }
 
 // holds returns the share of a bucket's ratios that still holds at an age of
@@ -165,7 +173,7 @@ func (s *state) holds(b *limiter.Bucket, age time.Duration) float64 {
 // install takes a configuration. It reports whether it did; not taking an older
 // one is no error.
 func (s *state) install(m *grlv1.Configuration) (bool, error) {
-	if m.GetEpoch() < s.config.Epoch || m.GetEpoch() == s.config.Epoch && m.GetRevision() < s.config.Revision {
+	if s.config.Version().After(wire.Version(m)) {
 		return false, nil // from an aggregator that is behind
 	}
 	c, err := wire.ToConfiguration(s.config, m)
@@ -399,7 +407,7 @@ func (s *state) seal(m *grlv1.Report) *grlv1.Report {
 	} else {
 		s.traffic.periodic++
 	}
-	m.ConfigEpoch, m.ConfigRevision = s.config.Epoch, s.config.Revision
+	m.ConfigEpoch, m.ConfigRevision, m.ConfigSerial = s.config.Epoch, s.config.Revision, s.config.Serial
 	m.RefusedRevision, m.RefusedReason = s.refused.revision, s.refused.reason
 	for name, d := range s.deciders {
 		m.Taken = append(m.Taken, wire.Taken(name, d.taken))
