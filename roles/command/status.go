@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	grlv1 "grl/proto/grl/v1"
@@ -34,7 +33,7 @@ what is disabled. --hosts lists all hosts.`,
 				return err
 			}
 			caps, err := conn.Incident.ListCaps(cmd.Context(), &grlv1.ListCapsRequest{})
-			if remote.Code(err) == connect.CodeUnimplemented {
+			if remote.NotServed(err) {
 				caps, err = &grlv1.ListCapsResponse{}, nil // a regional controller has none of its own
 			}
 			if err != nil {

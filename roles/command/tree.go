@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	lateReport = 3 * time.Second // a report is due each second
-	mostUnusual = 20 // unusual hosts of an aggregator that are shown without --hosts
+	lateReport  = 3 * time.Second // a report is due each second
+	mostUnusual = 20              // unusual hosts of an aggregator that are shown without --hosts
 )
 
 // tree returns the table of nodes: the controller, and below it each aggregator

@@ -54,11 +54,12 @@ func Refusal(err error) *grlv1.Refusal {
 // refused, more lines say why.
 func (e *Error) Error() string {
 	said := e.said()
+	if e.notServed() {
+		return fmt.Sprintf("what is at %s does not know this call: it is a controller of another version or of a region, or none", e.URL)
+	}
 	switch connect.CodeOf(e.Err) {
 	case connect.CodeUnauthenticated:
 		return said + ": sign in with grl login, or give a token with --token-file or " + VariableToken
-	case connect.CodeUnimplemented:
-		return fmt.Sprintf("the controller at %s does not know this call: it is of another version, or no controller", e.URL)
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
 		return e.unreached(said)
 	}
@@ -68,6 +69,25 @@ func (e *Error) Error() string {
 		}
 	}
 	return said
+}
+
+// NotServed reports whether err says that what was called has no such call.
+func NotServed(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.notServed()
+}
+
+func (e *Error) notServed() bool {
+	switch connect.CodeOf(e.Err) {
+	case connect.CodeUnimplemented:
+		return true
+	case connect.CodeUnknown: // an answer that is none of this protocol, such as 405
+		var connectErr *connect.Error
+		var dial *url.Error
+		return errors.As(e.Err, &connectErr) && !connect.IsWireError(connectErr) && !errors.As(e.Err, &dial)
+	default:
+		return false
+	}
 }
 
 // unreached says why there is no answer of the controller.

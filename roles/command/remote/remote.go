@@ -93,17 +93,13 @@ func (f *Flags) Dial(ctx context.Context, getenv func(string) string) (*Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return connectTo(client, chosen, token), nil
+	conn := connectTo(client, chosen.String(), token)
+	conn.Exposed = token != "" && chosen.Scheme == "http" && !isLoopback(chosen.Hostname())
+	return conn, nil
 }
 
-// URLNamed returns the first of the controllers that f and the variables name.
-func (f *Flags) URLNamed(getenv func(string) string) (string, error) {
-	urls, err := f.urls(getenv)
-	if err != nil {
-		return "", err
-	}
-	return urls[0].String(), nil
-}
+// Connect returns a connection to the controller at a URL, without a token.
+func Connect(client *http.Client, url string) *Conn { return connectTo(client, url, "") }
 
 func (f *Flags) urls(getenv func(string) string) ([]*url.URL, error) {
 	texts := f.URLs
@@ -154,8 +150,8 @@ func probe(ctx context.Context, client *http.Client, u *url.URL) error {
 	return response.Body.Close()
 }
 
-func connectTo(client *http.Client, u *url.URL, token string) *Conn {
-	c := caller{url: u.String(), token: token}
+func connectTo(client *http.Client, url, token string) *Conn {
+	c := caller{url: url, token: token}
 	options := connect.WithInterceptors(connect.UnaryInterceptorFunc(c.intercept))
 	return &Conn{
 		Config:   grlv1connect.NewConfigServiceClient(client, c.url, options),
@@ -164,7 +160,6 @@ func connectTo(client *http.Client, u *url.URL, token string) *Conn {
 		Access:   grlv1connect.NewAccessServiceClient(client, c.url, options),
 		View:     grlv1connect.NewViewServiceClient(client, c.url, options),
 		URL:      c.url,
-		Exposed:  token != "" && u.Scheme == "http" && !isLoopback(u.Hostname()),
 	}
 }
 
