@@ -8,13 +8,15 @@ import (
 
 // Judge returns what the rails say of the pairs that a change touches, in their
 // order, what needs force first. past tells what each of them was offered; it
-// is called once a pair. buckets is how many buckets there were: with 0 the
-// change is the first one, and needs no force.
+// is called at most once a pair. buckets is how many buckets there were: with 0
+// the change is the first one, of which nothing is said.
 func Judge(pairs []Pair, buckets int, past func(Pair) Past) []Finding {
+	if buckets == 0 {
+		return nil
+	}
 	var forced, others []Finding
 	add := func(findings ...Finding) {
 		for _, f := range findings {
-			f.NeedsForce = f.NeedsForce && buckets > 0
 			if f.NeedsForce {
 				forced = append(forced, f)
 			} else {
@@ -50,7 +52,7 @@ func many(pairs []Pair, buckets int) []Finding {
 	}
 	return []Finding{{
 		Rail: ManyBuckets, NeedsForce: true,
-		Text: fmt.Sprintf("changes %s of %s buckets at once, more than %s", count(changed), count(buckets), percent(mostOfBuckets)),
+		Text: fmt.Sprintf("changes %s of %s buckets at once, more than %s", count(changed), count(buckets), Percent(mostOfBuckets)),
 	}}
 }
 
@@ -113,7 +115,7 @@ func belowPeak(p Pair, m measured) (Finding, bool) {
 	}
 	return Finding{
 		Rail: BelowPeak, Bucket: p.Name(), NeedsForce: true,
-		Text: fmt.Sprintf("limit of %s rps%s is below half of the highest minute of the last %d days, %s rps", figure(g.limit), g.where, Days, figure(g.peak)),
+		Text: fmt.Sprintf("limit of %s rps%s is below half of the highest minute of the last %d days, %s rps", Rate(g.limit), g.where, Days, Rate(g.peak)),
 	}, true
 }
 
@@ -128,7 +130,7 @@ func abovePresent(p Pair, m measured) (Finding, bool) {
 		}
 		g := m.loosest
 		f.Text = fmt.Sprintf("takes away a limit of %s rps%s, and up to %s rps were offered in the last %d days, more than %d times as much",
-			figure(g.present), g.where, figure(g.peak), Days, mostOfPresent)
+			Rate(g.present), g.where, Rate(g.peak), Days, mostOfPresent)
 		return f, true
 	}
 	if p.After.Block {
@@ -139,7 +141,7 @@ func abovePresent(p Pair, m measured) (Finding, bool) {
 		return Finding{}, false
 	}
 	f.Text = fmt.Sprintf("limit of %s rps%s is above %d times the present one, %s rps",
-		figure(p.After.Limit(instance)), in(instance), mostOfPresent, figure(p.Before.Limit(instance)))
+		Rate(p.After.Limit(instance)), in(instance), mostOfPresent, Rate(p.Before.Limit(instance)))
 	return f, true
 }
 
@@ -173,18 +175,18 @@ func predicted(p Pair, m measured) (Finding, bool) {
 		f.DropShare, f.NeedsForce = 1, true
 		f.Text = "would drop everything that it matches"
 		if m.known {
-			f.Text += fmt.Sprintf(", up to %s rps in the last %d days", figure(m.tightest.peak), Days)
+			f.Text += fmt.Sprintf(", up to %s rps in the last %d days", Rate(m.tightest.peak), Days)
 		}
 		return f, true
 	case m.known:
-		f.Text = fmt.Sprintf("would have dropped %s of what was offered in the last %d days", percent(m.after), Days)
+		f.Text = fmt.Sprintf("would have dropped %s of what was offered in the last %d days", Percent(m.after), Days)
 		if p.enforcedBefore() {
-			f.Text += fmt.Sprintf("; as it is, %s", percent(m.before))
+			f.Text += fmt.Sprintf("; as it is, %s", Percent(m.before))
 		} else if m.shadowed > 0 {
-			f.Text += fmt.Sprintf("; counted in shadow: %s", percent(m.shadowed))
+			f.Text += fmt.Sprintf("; counted in shadow: %s", Percent(m.shadowed))
 		}
 	case m.now:
-		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; before now, cannot tell", percent(m.after), figure(m.nowRPS))
+		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; before now, cannot tell", Percent(m.after), Rate(m.nowRPS))
 	default:
 		f.Text = "cannot tell what it would drop: there is no history"
 	}

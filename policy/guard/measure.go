@@ -2,9 +2,7 @@ package guard
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strconv"
 
 	"grl/limiter"
 )
@@ -148,30 +146,4 @@ func in(instance string) string {
 		return ""
 	}
 	return " in " + instance
-}
-
-// percent writes a share with three digits at most.
-func percent(share float64) string {
-	v := share * 100
-	digits := 1
-	if v >= 10 || v == math.Trunc(v) {
-		digits = 0
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64) + " %"
-}
-
-// figure writes a rate as people do: 1,240, 0.5.
-func figure(rps float64) string {
-	if rps < 100 {
-		return strconv.FormatFloat(rps, 'g', 3, 64)
-	}
-	return count(int(math.Round(rps)))
-}
-
-func count(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

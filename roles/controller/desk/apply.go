@@ -1,0 +1,239 @@
+package desk
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"grl/limiter/limitsfile"
+	"grl/store/ledger"
+)
+
+// ApplyRequest asks for limits files to become the configuration of the
+// services that they name.
+type ApplyRequest struct {
+	By
+	// Files are limits files; their names are shown in errors.
+	Files []limitsfile.Source
+	// Base is the revision that the files were made from; nil: the one at which
+	// files of the same source were last applied to a service, else the head,
+	// or with a Source of its own nothing.
+	Base *uint64
+	// Source names where the files come from, if that is one place which has all
+	// of them, such as "limits directory"; "": people. What comes from a place
+	// and is as it was there last time changes nothing.
+	Source string
+	// Prune removes the services that no file names.
+	Prune  bool
+	DryRun bool
+	// Force passes the guard rails. It needs a reason, and the level admin.
+	Force bool
+	// Now takes the change to all zones at once. It needs Force.
+	Now    bool
+	Reason string
+}
+
+// Apply makes limits files the configuration of the services they name. What
+// the files changed since their base is merged with what was changed since in
+// other buckets. The error is an *InvalidError, *ConflictError, *GuardError,
+// *DeniedError, *RolloutError or *PendingError, or one of the ledger.
+func (d *Desk) Apply(ctx context.Context, r ApplyRequest) (Outcome, error) {
+	if err := checkFiles(r.Files); err != nil {
+		return Outcome{}, err
+	}
+	a := application{desk: d, request: r, source: r.Source, hash: hashFiles(r.Files)}
+	if a.source == "" {
+		a.source = peopleSource
+	}
+	if out, same, err := a.unchanged(ctx); same || err != nil {
+		return out, err
+	}
+	services, err := limitsfile.Load(r.Files)
+	if err != nil {
+		return Outcome{}, invalidFiles(err)
+	}
+	a.ours = make(map[string]*document, len(services))
+	for _, s := range services {
+		a.ours[s.Name] = newDocument(s)
+	}
+	return d.change(ctx, proposal{
+		by: r.By, action: "apply", reason: r.Reason, force: r.Force, now: r.Now, dryRun: r.DryRun, draft: a.draft,
+	})
+}
+
+// application is one apply.
+type application struct {
+	desk    *Desk
+	request ApplyRequest
+	source  string
+	hash    string               // of the files
+	ours    map[string]*document // service → what the files say
+}
+
+// unchanged reports whether a place has what it had when it was last applied.
+func (a *application) unchanged(ctx context.Context) (Outcome, bool, error) {
+	if a.request.Source == "" || a.request.Base != nil {
+		return Outcome{}, false, nil
+	}
+	last, _, err := a.desk.opts.Ledger.LastSource(ctx, a.source)
+	if err != nil || last != a.hash {
+		return Outcome{}, false, err
+	}
+	head, err := a.desk.opts.Ledger.Head(ctx)
+	return Outcome{Revision: head}, true, err
+}
+
+// draft merges the files with the head.
+func (a *application) draft(ctx context.Context, head *snapshot, _ ledger.Rollout) (draft, error) {
+	bases, err := a.bases(ctx, head)
+	if err != nil {
+		return draft{}, err
+	}
+	changed := map[string]*document{}
+	owed := map[string]string{} // item → what the files say, where it was not taken
+	var kept, clashes []Conflict
+	for _, service := range a.named(head) {
+		m := merging{service: service, head: head.documents[service], ours: a.ours[service], owed: bases.lane.Owed}
+		if m.base, err = bases.document(ctx, service); err != nil {
+			return draft{}, err
+		}
+		got, err := m.merge()
+		if err != nil {
+			return draft{}, err
+		}
+		ours := itemsOf(m.ours)
+		for _, key := range got.kept {
+			owed[key] = ours[key]
+		}
+		changed[service] = got.document
+		base := bases.number(service)
+		kept = append(kept, m.conflicts(base, head.revision, got.kept)...)
+		clashes = append(clashes, m.conflicts(base, head.revision, got.clashes)...)
+	}
+	if len(clashes) > 0 {
+		return draft{}, &ConflictError{a.desk.attribute(ctx, clashes)}
+	}
+	next := head.with(changed)
+	return draft{
+		next: next,
+		kept: a.desk.attribute(ctx, kept),
+		sources: func(revision uint64) ([]ledger.Source, error) {
+			return a.sources(revision, bases.lane, next, owed)
+		},
+	}, nil
+}
+
+// named returns the services that the files speak of: those they have and, with
+// prune, those that are there.
+func (a *application) named(head *snapshot) []string {
+	names := make([]string, 0, len(a.ours))
+	for name := range a.ours {
+		names = append(names, name)
+	}
+	if a.request.Prune {
+		for name := range head.documents {
+			if a.ours[name] == nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// sources returns what is remembered of the files.
+func (a *application) sources(revision uint64, was lane, next *snapshot, owed map[string]string) ([]ledger.Source, error) {
+	services := make([]string, 0, len(a.ours))
+	for name := range a.ours {
+		services = append(services, name)
+	}
+	all := a.request.Prune || a.request.Source != ""
+	if !all {
+		all = true
+		for name := range next.documents {
+			all = all && a.ours[name] != nil
+		}
+	}
+	l := was.applied(revision, services, all, owed)
+	text, err := l.text()
+	if err != nil {
+		return nil, err
+	}
+	return []ledger.Source{{Name: a.source, Hash: a.hash}, {Name: a.source + baseSuffix, Hash: text}}, nil
+}
+
+// hashFiles names the content of files, with their names.
+func hashFiles(files []limitsfile.Source) string {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%d %s %d ", len(f.Name), f.Name, len(f.Data))
+		h.Write(f.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// bases finds what services were when the files were made.
+type bases struct {
+	desk     *Desk
+	head     *snapshot
+	lane     lane
+	explicit *uint64
+	empty    bool                              // a service without a base was not there
+	read     map[uint64]map[string]ledger.Hash // revision → its manifest
+}
+
+func (a *application) bases(ctx context.Context, head *snapshot) (*bases, error) {
+	b := &bases{desk: a.desk, head: head, explicit: a.request.Base, empty: a.request.Source != "", read: map[uint64]map[string]ledger.Hash{}}
+	var err error
+	if b.lane, err = a.desk.lane(ctx, a.source); err != nil {
+		return nil, err
+	}
+	if b.explicit != nil {
+		if *b.explicit > head.revision.Number {
+			return nil, invalid("base", "r%d is above the present revision, r%d", *b.explicit, head.revision.Number)
+		}
+		b.lane.Owed = nil // the base is what that revision says
+	}
+	return b, nil
+}
+
+// number returns the revision that is the base of a service.
+func (b *bases) number(service string) uint64 {
+	if b.explicit != nil {
+		return *b.explicit
+	}
+	if n := b.lane.base(service); n != 0 || b.empty {
+		return n
+	}
+	return b.head.revision.Number
+}
+
+// document returns a service at its base; nil if it was not there.
+func (b *bases) document(ctx context.Context, service string) (*document, error) {
+	n := b.number(service)
+	if n == b.head.revision.Number {
+		return b.head.documents[service], nil
+	}
+	manifest, ok := b.read[n]
+	if !ok {
+		var err error
+		if manifest, err = b.desk.opts.Ledger.Manifest(ctx, n); err != nil {
+			return nil, fmt.Errorf("read base: %w", err)
+		}
+		b.read[n] = manifest
+	}
+	return b.desk.readOne(ctx, manifest, service)
+}
+
+// conflicts describes items that differ.
+func (m merging) conflicts(base uint64, head ledger.Revision, keys []string) []Conflict {
+	if len(keys) == 0 {
+		return nil
+	}
+	was, is, ours := itemsOf(m.base), itemsOf(m.head), itemsOf(m.ours)
+	conflicts := make([]Conflict, len(keys))
+	for i, key := range keys {
+		conflicts[i] = Conflict{Bucket: key, Base: base, Revision: head, BaseText: was[key], TheirText: is[key], OurText: ours[key]}
+	}
+	return conflicts
+}

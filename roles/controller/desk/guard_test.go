@@ -1,0 +1,228 @@
+package desk_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"grl/limiter/limitsfile"
+	"grl/policy/guard"
+	"grl/roles/controller/desk"
+	"grl/store/ledger"
+)
+
+func needed(findings []guard.Finding) []guard.Rail {
+	var rails []guard.Rail
+	for _, f := range findings {
+		if f.NeedsForce {
+			rails = append(rails, f.Rail)
+		}
+	}
+	return rails
+}
+
+func TestRailsNeedForce(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=1000", "app=50"))
+	r.town.history["payments/web"] = flat(600, 900)
+	files := []limitsfile.Source{file("payments", "web=400", "app=50")}
+
+	_, err := r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: files})
+	findings := want[*desk.GuardError](t, err).Findings
+	if got := needed(findings); !slices.Equal(got, []guard.Rail{guard.BelowPeak, guard.PredictedDrops}) {
+		t.Errorf("rails = %v of %+v", got, findings)
+	}
+	if !strings.Contains(err.Error(), "payments/web: limit of 400 rps is below half of the highest minute of the last 7 days, 900 rps") {
+		t.Errorf("error = %q", err)
+	}
+	r.wantLimits("payments/app=50 payments/web=1,000")
+	if out := r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: files, DryRun: true})); len(needed(out.Findings)) != 2 {
+		t.Errorf("dry run: findings %+v", out.Findings)
+	}
+	_, err = r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: files, Force: true})
+	want[*desk.InvalidError](t, err) // no reason
+	_, err = r.Apply(t.Context(), desk.ApplyRequest{By: editor, Files: files, Force: true, Reason: "I know"})
+	want[*desk.DeniedError](t, err)
+	out := r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: files, Force: true, Reason: "half of it moved"}))
+	if share := out.Findings[1].DropShare; math.Abs(share-1./3) > 0.001 {
+		t.Errorf("predicted share = %v, want a third", share)
+	}
+	entries, err := r.ledger.Audit(t.Context(), 0, 1, ledger.Filter{Action: "apply"})
+	if err != nil || !entries[0].Forced || entries[0].Reason != "half of it moved" {
+		t.Errorf("audit = %+v, %v; want the force and the reason", entries, err)
+	}
+}
+
+func TestPromote(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=~1000", "app=~50"))
+	r.town.history["payments/web"] = flat(600)
+	r.town.history["payments/app"] = flat(60)
+	out := r.must(r.Promote(t.Context(), desk.PromoteRequest{By: editor, Bucket: "payments/web"}))
+	if len(out.Changes) != 1 || len(out.Findings) != 1 || out.Findings[0].NeedsForce || !strings.Contains(out.Findings[0].Text, "would have dropped 0 % of what was offered") {
+		t.Errorf("outcome = %+v", out)
+	}
+	_, err := r.Promote(t.Context(), desk.PromoteRequest{By: editor, Bucket: "payments/app"})
+	if f := want[*desk.GuardError](t, err).Findings; len(f) != 1 || f[0].Rail != guard.PredictedDrops {
+		t.Errorf("findings = %+v, want the predicted drops", f)
+	}
+	r.wantLimits("payments/app=~50 payments/web=1,000")
+	_, err = r.Promote(t.Context(), desk.PromoteRequest{By: editor, Bucket: "payments/web"})
+	want[*desk.InvalidError](t, err)
+	for _, name := range []string{"payments/none", "none/web"} {
+		if _, err := r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: name}); err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("promote %s: %v, want not found", name, err)
+		}
+	}
+}
+
+func TestPromoteCandidate(t *testing.T) {
+	r := newRig(t)
+	r.apply(limitsfile.Source{Name: "p", Data: []byte("service: payments\nbuckets:\n  - {name: web, limit: {rps: 1000}, candidate: {rps: 700}, behavior: deny}\n")})
+	r.town.history["payments/web"] = flat(600)
+	out := r.must(r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: "payments/web"}))
+	if after := out.Changes[0].After; !strings.Contains(after, "limit: {rps: 700}") || strings.Contains(after, "candidate") {
+		t.Errorf("promoted to %q", after)
+	}
+}
+
+func TestRightsOfEditors(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=100"), file("search", "web=10"), file("other", "web=1"))
+	apply := func(by desk.By, files ...limitsfile.Source) error {
+		_, err := r.Apply(t.Context(), desk.ApplyRequest{By: by, Files: files})
+		return err
+	}
+	if err := apply(editor, file("payments", "web=110"), file("search", "web=11"), file("other", "web=1")); err != nil {
+		t.Errorf("own services, and one that does not change: %v", err)
+	}
+	want[*desk.DeniedError](t, apply(editor, file("payments", "web=120"), file("other", "web=2")))
+	want[*desk.DeniedError](t, apply(viewer, file("payments", "web=120")))
+	// Nobody takes a service over by writing another owner into its file.
+	taken := file("other", "web=2")
+	taken.Data = []byte(strings.Replace(string(taken.Data), "team-other", "team-search", 1))
+	want[*desk.DeniedError](t, apply(editor, taken))
+	given := file("search", "web=2")
+	given.Data = []byte(strings.Replace(string(given.Data), "team-search", "team-other", 1))
+	want[*desk.DeniedError](t, apply(editor, given))
+	_, err := r.Apply(t.Context(), desk.ApplyRequest{By: editor, Files: []limitsfile.Source{file("payments", "web=110")}, Prune: true})
+	want[*desk.DeniedError](t, err)
+	_, err = r.Rollback(t.Context(), desk.RollbackRequest{By: editor, Revision: 0, Reason: "x"})
+	want[*desk.DeniedError](t, err)
+	r.wantLimits("other/web=1 payments/web=110 search/web=11")
+
+	entries, err := r.ledger.Audit(t.Context(), 0, 20, ledger.Filter{Actor: "ed", Action: "refused.apply"})
+	if err != nil || len(entries) != 1 || !slices.Equal(entries[0].Subjects, []string{"other"}) {
+		t.Errorf("audit of denials: %+v, %v; want the first of a minute", entries, err)
+	}
+}
+
+// many returns buckets b0=rps to bN-1=rps.
+func many(n int, rps string) []string {
+	var buckets []string
+	for i := range n {
+		buckets = append(buckets, fmt.Sprintf("b%d=%s", i, rps))
+	}
+	return buckets
+}
+
+func TestLargeChangesGoZoneByZone(t *testing.T) {
+	r := newRig(t)
+	r.town.zones = []string{"a", "b", "c"}
+	first := r.apply(file("payments", many(200, "100")...))
+	if first.Rollout == nil || !slices.Equal(first.Rollout.Reached, []string{"a"}) || !slices.Equal(first.Waiting, []string{"b", "c"}) || first.Rollout.From != 0 {
+		t.Fatalf("rollout = %+v, waiting %v", first.Rollout, first.Waiting)
+	}
+	_, err := r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("search", "web=1")}})
+	if text := want[*desk.RolloutError](t, err).Error(); !strings.Contains(text, "rollout of r1 is under way and has reached a") {
+		t.Errorf("error = %q", text)
+	}
+	_, err = r.FinishRollout(t.Context(), desk.FinishRequest{By: editor, Reason: "x"})
+	want[*desk.DeniedError](t, err)
+	done, err := r.FinishRollout(t.Context(), desk.FinishRequest{By: admin, Reason: "looks well"})
+	if err != nil || done.State != ledger.RolloutDone || !slices.Equal(done.Reached, []string{"a", "b", "c"}) {
+		t.Fatalf("finished: %+v, %v", done, err)
+	}
+	if _, err := r.FinishRollout(t.Context(), desk.FinishRequest{By: admin, Reason: "again"}); err == nil {
+		t.Error("finished a rollout that was done")
+	}
+	small := append(many(10, "110"), many(200, "100")[10:]...)
+	if out := r.apply(file("payments", small...)); out.Rollout != nil {
+		t.Errorf("10 buckets: %+v, want at once", out.Rollout)
+	}
+	large := append(many(11, "120"), many(200, "100")[11:]...)
+	if out := r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", large...)}, Now: true, Force: true, Reason: "now"})); out.Rollout != nil {
+		t.Errorf("now: %+v, want at once", out.Rollout)
+	}
+	larger := append(many(11, "130"), many(200, "100")[11:]...)
+	if out := r.apply(file("payments", larger...)); out.Rollout == nil || out.Rollout.From != 3 {
+		t.Errorf("11 buckets: %+v, want zone by zone from r3", out.Rollout)
+	}
+	// The way back is free of rails, and ends the rollout.
+	r.town.history["payments/b0"] = flat(1000)
+	out := r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 3, Reason: "drops"}))
+	if out.Rollout != nil || out.Revision.Number != 5 {
+		t.Errorf("rollback: %+v", out)
+	}
+	state, err := r.ledger.State(t.Context())
+	if err != nil || state.Rollout.State != "" {
+		t.Errorf("rollout after the rollback: %+v, %v; want none", state.Rollout, err)
+	}
+}
+
+func TestForcedChangesGoZoneByZone(t *testing.T) {
+	r := newRig(t)
+	r.town.zones = []string{"a", "b"}
+	r.apply(file("payments", "web=100"))
+	out := r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=1000")}, Force: true, Reason: "grown"}))
+	if out.Rollout == nil {
+		t.Error("a forced change went everywhere at once")
+	}
+}
+
+func TestStoppedRolloutKeepsOthersOut(t *testing.T) {
+	r := newRig(t)
+	r.town.zones = []string{"a", "b"}
+	r.apply(file("payments", "web=100"))
+	out := r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=1000")}, Force: true, Reason: "grown"}))
+	stopped := *out.Rollout
+	stopped.State, stopped.Reason = ledger.RolloutStopped, "dropped 9 %"
+	state, err := r.ledger.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ledger.SetRollout(t.Context(), ledger.Act{Actor: "controller", At: out.Rollout.StartedAt}, "rollout.stop", state.Rollout, stopped); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: "payments/web"})
+	want[*desk.InvalidError](t, err)
+	_, err = r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=900")}})
+	if text := want[*desk.RolloutError](t, err).Error(); !strings.Contains(text, "was stopped (dropped 9 %): roll back to r1") {
+		t.Errorf("error = %q", text)
+	}
+	r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 1, Reason: "stopped"}))
+	r.wantLimits("payments/web=100")
+}
+
+func TestRollback(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=100"))
+	r.apply(file("payments", "web=200"))
+	_, err := r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 1})
+	want[*desk.InvalidError](t, err)
+	if _, err := r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 9, Reason: "x"}); err == nil {
+		t.Error("rolled back to a revision that is not there")
+	}
+	out := r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 1, Reason: "too much"}))
+	if out.Revision.Number != 3 || len(out.Changes) != 1 || out.Revision.Reason != "too much" {
+		t.Errorf("rollback: %+v", out)
+	}
+	r.wantLimits("payments/web=100")
+	if out := r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 1, Reason: "again"})); out.Changed {
+		t.Errorf("rollback to the same: %+v", out)
+	}
+	r.apply(file("payments", "web=200")) // the files say what they said: the rollback stays
+	r.wantLimits("payments/web=100")
+}

@@ -1,0 +1,76 @@
+package desk
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"grl/limiter"
+	"grl/limiter/limitsfile"
+)
+
+// items is a service cut into what is compared and merged by itself: each
+// bucket under its full name, and under the service's name what it says besides
+// its buckets. Values are YAML; "" and absent are the same.
+type items map[string]string
+
+// itemsOf returns the items of a service, none for nil.
+func itemsOf(doc *document) items {
+	m := items{}
+	if doc == nil {
+		return m
+	}
+	m[doc.service.Name] = attributesText(doc.service)
+	for i := range doc.service.Buckets {
+		b := &doc.service.Buckets[i]
+		m[b.FullName()] = bucketText(b)
+	}
+	return m
+}
+
+// attributesText is never empty.
+func attributesText(s *limiter.Service) string {
+	bare := *s
+	bare.Buckets = nil
+	return string(limitsfile.Normalize(bare))
+}
+
+// bucketText returns a bucket as in a limits file, at the margin.
+func bucketText(b *limiter.Bucket) string {
+	file := string(limitsfile.Normalize(limiter.Service{Name: b.Service, Buckets: []limiter.Bucket{*b}}))
+	_, item, _ := strings.Cut(file, "buckets:\n")
+	lines := strings.SplitAfter(item, "\n")
+	for i, line := range lines {
+		lines[i] = line[min(len(line), len("  - ")):]
+	}
+	return strings.Join(lines, "")
+}
+
+// hashItem stands for the text of an item in a lane; "" for one that is absent.
+func hashItem(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// isBucket reports whether an item is a bucket.
+func isBucket(key string) bool { return strings.Contains(key, "/") }
+
+// serviceOf returns the service of an item.
+func serviceOf(key string) string {
+	service, _, _ := strings.Cut(key, "/")
+	return service
+}
+
+// keys returns the keys of several items, sorted: a service before its buckets.
+func keys(of ...items) []string {
+	all := items{}
+	for _, m := range of {
+		maps.Copy(all, m)
+	}
+	return slices.Sorted(maps.Keys(all))
+}

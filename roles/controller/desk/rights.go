@@ -1,0 +1,79 @@
+package desk
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"grl/proto/access"
+)
+
+// denialQuiet is how long the same denial is not written to the audit again: who
+// is denied without end must not fill it.
+const (
+	denialQuiet = time.Minute
+	maxDenials  = 1_000 // remembered
+)
+
+// denials remembers what was written.
+type denials struct {
+	mu sync.Mutex           // guards at
+	at map[string]time.Time // actor and action → last written
+}
+
+// fresh reports whether a denial is to be written.
+func (n *denials) fresh(key string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Sub(n.at[key]) < denialQuiet {
+		return false
+	}
+	if n.at == nil || len(n.at) >= maxDenials {
+		n.at = make(map[string]time.Time)
+	}
+	n.at[key] = now
+	return true
+}
+
+// deny returns a DeniedError, and writes it to the audit.
+func (d *Desk) deny(ctx context.Context, by By, action string, subjects []string, format string, args ...any) error {
+	denied := &DeniedError{fmt.Sprintf(format, args...)}
+	if d.denials.fresh(by.Person.Name+"\x00"+action, time.Now()) {
+		if err := d.opts.Ledger.Note(ctx, by.act("", false), "refused."+action, subjects, "", denied.Text); err != nil {
+			d.opts.Log.ErrorContext(ctx, "cannot write a denial to the audit", "actor", by.Person.Name, "action", action, "err", err)
+		}
+	}
+	return denied
+}
+
+// checkRights makes sure that the person may edit every service that changes,
+// as it is and as it shall be.
+func (d *Desk) checkRights(ctx context.Context, p proposal, head, next *snapshot, changed []string) error {
+	var foreign []string
+	for _, service := range changed {
+		if !mayEdit(p.by.Person, service, head, next) {
+			foreign = append(foreign, service)
+		}
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	shown := strings.Join(foreign[:min(len(foreign), 10)], ", ")
+	if len(foreign) > 10 {
+		shown += fmt.Sprintf(" and %d more", len(foreign)-10)
+	}
+	return d.deny(ctx, p.by, p.action, foreign[:min(len(foreign), maxSubjects)], "%s may not change the limits of %s", p.by.Person.Name, shown)
+}
+
+// mayEdit asks for the owner before and after: nobody takes a service over, or
+// gives it away to someone without their consent.
+func mayEdit(p access.Person, service string, states ...*snapshot) bool {
+	for _, s := range states {
+		if s.documents[service] != nil && !p.MayEdit(service, s.owner(service)) {
+			return false
+		}
+	}
+	return true
+}
