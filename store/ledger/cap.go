@@ -1,0 +1,123 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"grl/store"
+)
+
+// Cap is a cap as placed: an incident limit of the callers and procedures that
+// match, or a block of them. PlaceCap sets ID, Author, Reason and PlacedAt.
+type Cap struct {
+	ID        string    `json:"id"` // unique for ever
+	Service   string    `json:"service"`
+	Caller    string    `json:"caller,omitempty"`
+	Procedure string    `json:"procedure,omitempty"`
+	RPS       float64   `json:"rps,omitempty"` // requests per second; 0 only with Block
+	Block     bool      `json:"block,omitempty"`
+	Author    string    `json:"author"`
+	Reason    string    `json:"reason"`
+	PlacedAt  time.Time `json:"placed_at"`
+	EndsAt    time.Time `json:"ends_at"`
+}
+
+// Bounds of caps.
+const (
+	MaxCaps    = 1000           // placed, ramping out or not forgotten yet
+	MaxCapLife = 24 * time.Hour // from placing to end
+)
+
+func (c *Cap) validate() error {
+	var errs []error
+	for what, name := range map[string]string{"service": c.Service, "caller": c.Caller, "procedure": c.Procedure} {
+		if len(name) > maxService {
+			errs = append(errs, fmt.Errorf("%s of %d bytes, at most %d", what, len(name), maxService))
+		}
+	}
+	if c.Service == "" {
+		errs = append(errs, errors.New("service missing"))
+	}
+	if c.Block == (c.RPS != 0) || c.RPS < 0 || math.IsNaN(c.RPS) || math.IsInf(c.RPS, 0) {
+		errs = append(errs, fmt.Errorf("want a limit above 0 or a block, not %v rps and %v", c.RPS, c.Block))
+	}
+	if life := c.EndsAt.Sub(c.PlacedAt); life <= 0 || life > MaxCapLife {
+		errs = append(errs, fmt.Errorf("lasts %v, want more than 0 and at most %v", life, MaxCapLife))
+	}
+	return errors.Join(errs...)
+}
+
+// PlaceCap places a cap, in the name and for the reason of act, and returns it
+// with its id. ErrTooMany if there are MaxCaps.
+func (l *Ledger) PlaceCap(ctx context.Context, act Act, c Cap) (Cap, error) {
+	c.Author, c.Reason = bounded(act.Actor, maxCapText), bounded(act.Reason, maxCapText)
+	c.PlacedAt, c.EndsAt = act.At.UTC().Truncate(time.Millisecond), c.EndsAt.UTC().Truncate(time.Millisecond)
+	err := c.validate()
+	if err == nil {
+		_, err = l.incident(ctx, act, func(i *incident) (*Entry, error) {
+			if len(i.Caps) >= MaxCaps {
+				return nil, fmt.Errorf("%w: there are %d caps", ErrTooMany, len(i.Caps))
+			}
+			i.LastCap++
+			c.ID = strconv.FormatUint(i.LastCap, 10)
+			i.Caps = slices.Insert(i.Caps, 0, c)
+			return act.entry("cap.place", c.subjects(), "", string(encode(c))), nil
+		})
+	}
+	if err != nil {
+		return Cap{}, fmt.Errorf("place cap on %q: %w", c.Service, err)
+	}
+	return c, nil
+}
+
+// maxCapText bounds author and reason of a cap, in bytes of its JSON: all caps
+// are in one record.
+const maxCapText = 300
+
+// subjects are what an audit entry about the cap names.
+func (c *Cap) subjects() []string { return []string{c.Service, "cap " + c.ID} }
+
+// LiftCap removes a cap at once and returns it. ErrNotFound if there is none.
+func (l *Ledger) LiftCap(ctx context.Context, act Act, id string) (Cap, error) {
+	var lifted Cap
+	_, err := l.incident(ctx, act, func(i *incident) (*Entry, error) {
+		at := slices.IndexFunc(i.Caps, func(c Cap) bool { return c.ID == id })
+		if at < 0 {
+			return nil, ErrNotFound
+		}
+		lifted = i.Caps[at]
+		i.Caps = slices.Delete(i.Caps, at, at+1)
+		return act.entry("cap.lift", lifted.subjects(), string(encode(lifted)), ""), nil
+	})
+	if err != nil {
+		return Cap{}, fmt.Errorf("lift cap %q: %w", id, err)
+	}
+	return lifted, nil
+}
+
+// ForgetCaps removes the caps that ended before a time, so long ago that they
+// ramped out. That is no act of anybody, and not in the audit.
+func (l *Ledger) ForgetCaps(ctx context.Context, endedBefore time.Time) error {
+	err := l.change(ctx, []string{keyIncident}, func(_ context.Context, records []store.Record) (*plan, error) {
+		var i incident
+		if err := decode(records[0], &i); err != nil {
+			return nil, err
+		}
+		before := len(i.Caps)
+		i.Caps = slices.DeleteFunc(i.Caps, func(c Cap) bool { return c.EndsAt.Before(endedBefore) })
+		if len(i.Caps) == before {
+			return nil, nil
+		}
+		i.Serial++
+		return &plan{writes: []store.Write{put(keyIncident, i)}}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget caps: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"grl/store"
+)
+
+// Incident is what holds beside the revisions.
+type Incident struct {
+	Serial      uint64   `json:"serial"` // counts its changes
+	Caps        []Cap    `json:"caps"`   // the newest first
+	AllDisabled bool     `json:"all_disabled"`
+	Disabled    []string `json:"disabled"` // services, sorted
+}
+
+// MaxDisabled bounds the services disabled one by one.
+const MaxDisabled = 1000
+
+// maxIncident bounds the record of the Incident, in bytes.
+const maxIncident = store.MaxValue * 3 / 4
+
+// incident is the record of the Incident.
+type incident struct {
+	Incident
+	LastCap uint64 `json:"last_cap"` // id that was given out last
+}
+
+// incident lets edit change what holds beside the revisions, and commits it with
+// the next serial and the entry that edit returns. nil: it is as it shall be.
+func (l *Ledger) incident(ctx context.Context, act Act, edit func(*incident) (*Entry, error)) (Incident, error) {
+	if err := act.validate(); err != nil {
+		return Incident{}, err
+	}
+	var i incident
+	err := l.change(ctx, []string{keyIncident}, func(_ context.Context, records []store.Record) (*plan, error) {
+		i = incident{}
+		if err := decode(records[0], &i); err != nil {
+			return nil, err
+		}
+		entry, err := edit(&i)
+		if entry == nil || err != nil {
+			return nil, err
+		}
+		i.Serial++
+		write := put(keyIncident, i)
+		if len(write.Value) > maxIncident {
+			return nil, fmt.Errorf("%w: caps and disabled services of %d bytes, at most %d", ErrTooMany, len(write.Value), maxIncident)
+		}
+		return &plan{writes: []store.Write{write}, entry: entry}, nil
+	})
+	return i.Incident, err
+}
+
+// Disable stops all dropping of a service, "": of everything, and returns what
+// holds then. What is disabled stays so, without another entry. ErrTooMany if
+// MaxDisabled services are.
+func (l *Ledger) Disable(ctx context.Context, act Act, service string) (Incident, error) {
+	return l.toggle(ctx, act, "disable", service, true)
+}
+
+// Enable undoes Disable of the same service, "": of everything.
+func (l *Ledger) Enable(ctx context.Context, act Act, service string) (Incident, error) {
+	return l.toggle(ctx, act, "enable", service, false)
+}
+
+func (l *Ledger) toggle(ctx context.Context, act Act, action, service string, off bool) (Incident, error) {
+	subject := service
+	if service == "" {
+		subject = "everything"
+	}
+	i, err := l.incident(ctx, act, func(i *incident) (*Entry, error) {
+		changed, err := i.set(service, off)
+		if !changed || err != nil {
+			return nil, err
+		}
+		return act.entry(action, []string{subject}, "", ""), nil
+	})
+	if err != nil {
+		return Incident{}, fmt.Errorf("%s %s: %w", action, subject, err)
+	}
+	return i, nil
+}
+
+// set says whether a service, "": everything, is disabled.
+func (i *Incident) set(service string, off bool) (changed bool, err error) {
+	if service == "" {
+		changed = i.AllDisabled != off
+		i.AllDisabled = off
+		return changed, nil
+	}
+	at, is := slices.BinarySearch(i.Disabled, service)
+	switch {
+	case is == off:
+		return false, nil
+	case !off:
+		i.Disabled = slices.Delete(i.Disabled, at, at+1)
+	case len(service) > maxService:
+		return false, errors.New("name of the service too long")
+	case len(i.Disabled) >= MaxDisabled:
+		return false, fmt.Errorf("%w: %d services are disabled", ErrTooMany, len(i.Disabled))
+	default:
+		i.Disabled = slices.Insert(i.Disabled, at, service)
+	}
+	return true, nil
+}

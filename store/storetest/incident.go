@@ -1,0 +1,122 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"grl/store/ledger"
+)
+
+func aCap(service string) ledger.Cap {
+	return ledger.Cap{Service: service, Caller: "checkout", RPS: 100, EndsAt: noon.Add(time.Hour)}
+}
+
+func (b *book) mustPlace(t testing.TB, c ledger.Cap) ledger.Cap {
+	t.Helper()
+	placed, err := b.PlaceCap(t.Context(), by("ann"), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return placed
+}
+
+func testCaps(t *testing.T, b *book) {
+	first, second := b.mustPlace(t, aCap("payments")), b.mustPlace(t, aCap("search"))
+	if first.ID == "" || first.ID == second.ID || len(second.ID) > 8 {
+		t.Errorf("ids %q and %q, want short ones of their own", first.ID, second.ID)
+	}
+	if first.Author != "ann" || first.Reason != "test" || !first.PlacedAt.Equal(noon) {
+		t.Errorf("cap = %+v, want who placed it, why and when", first)
+	}
+	i := b.mustState(t).Incident
+	if i.Serial != 2 || len(i.Caps) != 2 || i.Caps[0] != second || i.Caps[1] != first {
+		t.Errorf("incident = %+v, want both caps, the newest first, and serial 2", i)
+	}
+	if lifted, err := b.LiftCap(t.Context(), by("bob"), first.ID); err != nil || lifted != first {
+		t.Errorf("LiftCap = %+v, %v, want %+v", lifted, err, first)
+	}
+	if _, err := b.LiftCap(t.Context(), by("bob"), first.ID); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("LiftCap again: %v, want ErrNotFound", err)
+	}
+	if third := b.mustPlace(t, aCap("payments")); third.ID == first.ID {
+		t.Errorf("the id %q of a cap that was lifted is given out again", third.ID)
+	}
+	forget := func(before time.Time, caps int, serial uint64) {
+		t.Helper()
+		if err := b.ForgetCaps(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		if i := b.mustState(t).Incident; len(i.Caps) != caps || i.Serial != serial {
+			t.Errorf("%d caps, serial %d, want %d, serial %d", len(i.Caps), i.Serial, caps, serial)
+		}
+	}
+	forget(noon.Add(time.Hour), 2, 4) // none ended before
+	forget(noon.Add(time.Hour+time.Millisecond), 0, 5)
+	forget(noon.Add(2*time.Hour), 0, 5)
+	b.wantSound(t, 4)
+}
+
+func testCapBounds(t *testing.T, b *book) {
+	for i, spoil := range []func(*ledger.Cap){
+		func(c *ledger.Cap) { c.Service = "" },
+		func(c *ledger.Cap) { c.Caller = strings.Repeat("c", 257) },
+		func(c *ledger.Cap) { c.RPS = 0 },
+		func(c *ledger.Cap) { c.RPS = -1 },
+		func(c *ledger.Cap) { c.RPS = math.NaN() },
+		func(c *ledger.Cap) { c.RPS = math.Inf(1) },
+		func(c *ledger.Cap) { c.Block = true },
+		func(c *ledger.Cap) { c.EndsAt = time.Time{} },
+		func(c *ledger.Cap) { c.EndsAt = noon },
+		func(c *ledger.Cap) { c.EndsAt = noon.Add(24*time.Hour + time.Second) },
+	} {
+		c := aCap("payments")
+		spoil(&c)
+		if placed, err := b.PlaceCap(t.Context(), by("ann"), c); err == nil {
+			t.Errorf("case %d: placed %+v", i, placed)
+		}
+	}
+	act := by(strings.Repeat("a", 5000))
+	act.Reason = strings.Repeat("because\n", 5000)
+	var err error
+	for i := range ledger.MaxCaps {
+		c := ledger.Cap{Service: fmt.Sprint("service-", i), Block: true, EndsAt: noon.Add(24 * time.Hour)}
+		if _, err = b.PlaceCap(t.Context(), act, c); err != nil {
+			t.Fatalf("cap %d: %v", i, err)
+		}
+	}
+	if _, err := b.PlaceCap(t.Context(), by("ann"), aCap("payments")); !errors.Is(err, ledger.ErrTooMany) {
+		t.Errorf("a cap more than %d: %v, want ErrTooMany", ledger.MaxCaps, err)
+	}
+}
+
+func testDisable(t *testing.T, b *book) {
+	toggle := func(do func(string) (ledger.Incident, error), service string, serial uint64, all bool, disabled string) {
+		t.Helper()
+		i, err := do(service)
+		if err != nil || i.Serial != serial || i.AllDisabled != all || strings.Join(i.Disabled, " ") != disabled {
+			t.Errorf("incident = %+v, %v, want serial %d, all %v, disabled %s", i, err, serial, all, disabled)
+		}
+		if now := b.mustState(t).Incident; now.Serial != serial || now.AllDisabled != all {
+			t.Errorf("state has %+v", now)
+		}
+	}
+	off := func(s string) (ledger.Incident, error) { return b.Disable(t.Context(), by("ann"), s) }
+	on := func(s string) (ledger.Incident, error) { return b.Enable(t.Context(), by("ann"), s) }
+	toggle(on, "", 0, false, "")
+	toggle(off, "search", 1, false, "search")
+	toggle(off, "payments", 2, false, "payments search")
+	toggle(off, "search", 2, false, "payments search")
+	toggle(off, "", 3, true, "payments search")
+	toggle(off, "", 3, true, "payments search")
+	toggle(on, "payments", 4, true, "search")
+	toggle(on, "payments", 4, true, "search")
+	toggle(on, "", 5, false, "search")
+	b.wantSound(t, 5)
+	if _, err := off(strings.Repeat("s", 257)); err == nil {
+		t.Error("Disable of a name too long: no error")
+	}
+}
