@@ -4,7 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"grl/roles/client"
 )
 
 // SwitchFile returns the kill switch file of the client on this host, as serve
@@ -22,8 +23,5 @@ func SwitchFile(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if c.Client.StateDir == "" {
-		return "/run/grl/disabled", nil
-	}
-	return filepath.Join(c.Client.StateDir, "disabled"), nil
+	return client.SwitchFile(c.Client), nil
 }

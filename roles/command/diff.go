@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,10 +120,11 @@ func betweenRevisions(cmd *cobra.Command, conn *remote.Conn, from, to uint64) ([
 	return out, nil
 }
 
+// textsByName returns the files by the names of their services.
 func textsByName(c *grlv1.GetConfigurationResponse) map[string]string {
 	texts := make(map[string]string)
 	for _, f := range c.GetFiles() {
-		texts[f.GetName()] = string(f.GetData())
+		texts[strings.TrimSuffix(f.GetName(), ".yaml")] = string(f.GetData())
 	}
 	return texts
 }

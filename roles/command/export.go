@@ -1,6 +1,8 @@
 package command
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +74,7 @@ func exportTo(w io.Writer, dir string, c *grlv1.GetConfigurationResponse) error 
 	written := map[string]bool{}
 	for _, f := range c.GetFiles() {
 		path := filepath.Join(dir, fileName(f.GetName()))
-		if err := writeWhole(path, f.GetData(), 0o666); err != nil {
+		if err := writeWhole(path, f.GetData()); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 		written[path] = true
@@ -100,4 +102,21 @@ func fileName(name string) string {
 		}
 		return r
 	}, name), ".") + ".yaml"
+}
+
+// writeWhole writes a file so that it is there as a whole or not at all.
+func writeWhole(path string, data []byte) error {
+	temp := filepath.Join(filepath.Dir(path), ".grl-"+rand.Text())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
 }

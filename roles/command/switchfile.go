@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"grl/roles/client"
 )
 
 // everything is what a switch file says that stops all dropping of the host.
@@ -19,7 +20,7 @@ func (f *switchFlags) path() (string, error) {
 	case f.file != "":
 		return f.file, nil
 	case f.stateDir != "":
-		return filepath.Join(f.stateDir, "disabled"), nil
+		return client.SwitchFile(client.Config{StateDir: f.stateDir}), nil
 	}
 	path, err := f.switchFile(f.configFile)
 	if err != nil {
@@ -36,21 +37,17 @@ func disableHere(out io.Writer, f *switchFlags, service string) error {
 	}
 	names, err := readSwitch(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("disable: %w", err)
 	}
 	if service == "" {
 		names = []string{everything}
 	} else if !slices.Contains(names, everything) && !slices.Contains(names, service) {
 		names = append(names, service)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := client.WriteSwitch(path, names...); err != nil {
 		return fmt.Errorf("disable: %w", err)
 	}
-	// Readable by all: the client may be another user.
-	if err := writeWhole(path, []byte(strings.Join(names, "\n")+"\n"), 0o644); err != nil {
-		return fmt.Errorf("disable: %w", err)
-	}
-	_, err = fmt.Fprintf(out, "wrote %s: the client of this host that has this switch file drops nothing of %s\n", path, strings.Join(names, ", "))
+	_, err = fmt.Fprintf(out, "wrote %s: within a second the client with this switch file drops nothing of: %s\n", path, strings.Join(names, ", "))
 	return err
 }
 
@@ -62,28 +59,26 @@ func enableHere(out io.Writer, f *switchFlags, service string) error {
 	}
 	names, err := readSwitch(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("enable: %w", err)
 	}
-	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return service == "" || name == service })
 	if service != "" && slices.Contains(names, everything) {
 		return fmt.Errorf("enable: %s disables everything: grl enable --all --here", path)
 	}
-	if len(left) > 0 {
-		if err := writeWhole(path, []byte(strings.Join(left, "\n")+"\n"), 0o644); err != nil {
-			return fmt.Errorf("enable: %w", err)
-		}
-		_, err = fmt.Fprintf(out, "wrote %s: still disabled on this host: %s\n", path, strings.Join(left, ", "))
-		return err
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return service == "" || name == service })
+	text := fmt.Sprintf("removed %s: within a second the limits hold on this host again\n", path)
+	switch {
+	case len(names) == 0:
+		text = fmt.Sprintf("there is no %s: nothing was disabled by it\n", path)
+	case len(left) > 0:
+		err = client.WriteSwitch(path, left...)
+		text = fmt.Sprintf("wrote %s: still disabled on this host: %s\n", path, strings.Join(left, ", "))
+	default:
+		err = client.RemoveSwitch(path)
 	}
-	was, err := removeWhole(path)
 	if err != nil {
 		return fmt.Errorf("enable: %w", err)
 	}
-	text := "removed %s: the limits hold on this host again\n"
-	if !was {
-		text = "there is no %s: nothing was disabled on this host\n"
-	}
-	_, err = fmt.Fprintf(out, text, path)
+	_, err = io.WriteString(out, text)
 	return err
 }
 
@@ -95,7 +90,7 @@ func readSwitch(path string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read switch file: %w", err)
+		return nil, err
 	}
 	names := strings.Fields(string(text))
 	if len(names) == 0 || slices.Contains(names, everything) {

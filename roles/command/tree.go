@@ -41,17 +41,14 @@ type treeTable struct {
 // top adds the controller that answers.
 func (t *treeTable) top() {
 	f := t.status.fleet
-	name, state := "controller "+dash(f.GetName()), "follows"
-	if f.GetRegion() != "" {
-		name = "controller of region " + f.GetRegion() + " " + dash(f.GetName())
-	}
+	state := "follows"
 	switch {
 	case f.GetAlone():
 		state = "alone: its parent is silent"
 	case f.GetLeads():
 		state = "leads"
 	}
-	t.Add(name, "-", dash(f.GetVersion()), revisionText(f.GetRevision(), f.GetSerial()), "-", "-", "-", "-", "-", state)
+	t.Add("controller "+dash(f.GetName()), "region "+dash(f.GetRegion()), dash(f.GetVersion()), revisionText(f.GetRevision(), f.GetSerial()), "-", "-", "-", "-", "-", state)
 }
 
 // node adds a node. Those below it come after it.
@@ -60,7 +57,7 @@ func (t *treeTable) node(n *grlv1.Node) {
 	case grlv1.Role_ROLE_CONTROLLER:
 		t.skipped()
 		t.region, t.depth = n.GetRegion(), 1
-		t.add(1, "controller of region "+n.GetRegion()+" "+n.GetName(), n)
+		t.add(1, "controller "+n.GetName(), n)
 	case grlv1.Role_ROLE_AGGREGATOR:
 		t.skipped()
 		if t.depth = 1; t.region != "" && n.GetRegion() == t.region {
@@ -102,11 +99,15 @@ func (t *treeTable) add(depth int, name string, n *grlv1.Node) {
 	if n.GetDirectiveAgeMs() > 0 {
 		directive = span(milliseconds(int64(n.GetDirectiveAgeMs())))
 	}
+	zone := dash(n.GetZone())
+	if n.GetRole() == grlv1.Role_ROLE_CONTROLLER {
+		zone = "region " + n.GetRegion()
+	}
 	hosts := "-"
 	if n.GetRole() != grlv1.Role_ROLE_CLIENT {
 		hosts = countText(n.GetHosts())
 	}
-	t.Add(strings.Repeat("  ", depth)+name, dash(n.GetZone()), dash(n.GetVersion()), revisionText(n.GetConfigRevision(), n.GetConfigSerial()),
+	t.Add(strings.Repeat("  ", depth)+name, zone, dash(n.GetVersion()), revisionText(n.GetConfigRevision(), n.GetConfigSerial()),
 		span(milliseconds(int64(n.GetReportAgeMs()))), directive, size(n.GetBytesReceived()), size(n.GetBytesSent()), hosts, t.status.state(n))
 }
 

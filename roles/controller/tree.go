@@ -1,6 +1,10 @@
 package controller
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"grl/limiter/law"
@@ -11,7 +15,7 @@ import (
 // those below it as it told of them last.
 func (n *node) tree(now time.Time) []*grlv1.Node {
 	var out []*grlv1.Node
-	for c := range n.children {
+	for _, c := range n.sortedChildren() {
 		out = append(out, n.treeNode(now, c))
 		for _, h := range c.nodes {
 			out = append(out, &grlv1.Node{
@@ -33,6 +37,18 @@ func (n *node) tree(now time.Time) []*grlv1.Node {
 		}
 	}
 	return out
+}
+
+// sortedChildren returns the children by what they are, where and who.
+func (n *node) sortedChildren() []*child {
+	return slices.SortedFunc(maps.Keys(n.children), func(a, b *child) int {
+		return cmp.Or(
+			cmp.Compare(a.hello.GetRole(), b.hello.GetRole()), // aggregators first
+			strings.Compare(a.zone.region, b.zone.region),
+			strings.Compare(a.zone.name, b.zone.name),
+			strings.Compare(a.hello.GetNode(), b.hello.GetNode()),
+		)
+	})
 }
 
 // treeNode returns a child as the fleet's view shows it.

@@ -4,107 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"grl/limiter"
-	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
-	"grl/proto/grl/v1/grlv1connect"
-	"grl/proto/wire"
 	"grl/store"
+	"grl/store/ledger"
 	"grl/web"
 )
 
 // view answers what the controller sees now, for the API and the dashboard.
-type view struct {
-	*Controller
-	grlv1connect.UnimplementedViewServiceHandler
-}
-
-// Buckets returns a row for each cell, and one for each bucket that nobody
-// calls.
-func (v view) Buckets() []web.Bucket {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	now := time.Now()
-	owners := make(map[string]string)
-	for _, s := range v.node.config.Services {
-		owners[s.Name] = s.Owner
-	}
-	seen := make(map[string]bool)
-	rows := make([]web.Bucket, 0, len(v.node.buckets))
-	v.node.cells.Each(func(i int, id limiter.CellID) {
-		seen[id.Bucket] = true
-		row := bucketRow(v.node.states[i].bucket, id)
-		row.Owner = owners[row.Service]
-		v.node.live(now, i, &row)
-		rows = append(rows, row)
-	})
-	for name, b := range v.node.buckets {
-		if !seen[name] {
-			row := bucketRow(b, limiter.CellID{Bucket: name})
-			row.Owner = owners[row.Service]
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-func bucketRow(b *limiter.Bucket, id limiter.CellID) web.Bucket {
-	row := web.Bucket{
-		Service:  b.Service,
-		Name:     b.Name,
-		Match:    matchText(b),
-		Instance: id.Instance,
-		Caller:   id.Caller,
-		Class:    id.Class,
-		Scope:    b.Scope,
-		Behavior: b.Behavior,
-		Block:    b.Block,
-	}
-	if !b.Block {
-		row.LimitRPS = b.Limit(id.Instance)
-	}
-	return row
-}
-
-func matchText(b *limiter.Bucket) string {
-	caller, procedure := string(b.Match.Caller), string(b.Match.Procedure)
-	if caller == "" {
-		caller = "*"
-	}
-	if b.PerCaller {
-		caller = "each " + caller
-	}
-	if procedure == "" {
-		procedure = "*"
-	}
-	return caller + " → " + procedure
-}
-
-// live fills in what is measured of a cell.
-func (n *node) live(now time.Time, i int, row *web.Bucket) {
-	s := &n.states[i]
-	var live law.MicroRPS
-	for _, z := range n.zones {
-		r := z.sum.Rate(now, i)
-		if z.live > 0 {
-			live += r.Offered
-		}
-	}
-	dropped, shadowDropped := n.flows[i].shares(n.ticks)
-	row.OfferedRPS = s.rate.Offered.RPS()
-	row.DroppedRPS, row.ShadowDroppedRPS = dropped*row.OfferedRPS, shadowDropped*row.OfferedRPS
-	row.AdmittedRPS = row.OfferedRPS - row.DroppedRPS
-	row.Hosts = int(s.rate.Hosts)
-	row.Silent = s.rate.Offered > 0 && live == 0
-	row.Ratio = law.Ratio(s.published.Admit)
-	if row.Block {
-		row.Ratio = 1
-	}
-}
+type view struct{ *Controller }
 
 // Fleet returns the state of the tree.
 func (v view) Fleet() web.Fleet {
@@ -114,7 +27,7 @@ func (v view) Fleet() web.Fleet {
 	f := web.Fleet{
 		Epoch:     v.node.epoch,
 		Revision:  v.node.config.Revision,
-		Loaded:    v.loaded,
+		Loaded:    v.installedAt(),
 		LoadError: v.refused,
 		WarmingUp: !v.node.mayPublish(now),
 		Controller: web.Node{
@@ -131,6 +44,15 @@ func (v view) Fleet() web.Fleet {
 	f.SilentZones = v.node.silentZones(now)
 	f.Alone = v.node.alone()
 	return f
+}
+
+// installedAt returns when the configuration was made, or, at a regional
+// controller, taken. mu is held.
+func (c *Controller) installedAt() time.Time {
+	if c.opts.Config.Regional() {
+		return c.loaded
+	}
+	return c.state.Head.At
 }
 
 func webNode(m *grlv1.Node) web.Node {
@@ -151,49 +73,56 @@ func webNode(m *grlv1.Node) web.Node {
 	}
 }
 
-// ListBuckets returns the buckets with their live figures.
-func (v view) ListBuckets(_ context.Context, r *grlv1.ListBucketsRequest) (*grlv1.ListBucketsResponse, error) {
-	out := &grlv1.ListBucketsResponse{}
-	for _, row := range v.Buckets() {
-		if r.GetService() != "" && r.GetService() != row.Service {
-			continue
-		}
-		out.Buckets = append(out.Buckets, &grlv1.BucketView{
-			Bucket:           row.Service + "/" + row.Name,
-			Owner:            row.Owner,
-			Instance:         row.Instance,
-			Caller:           row.Caller,
-			Class:            row.Class,
-			Scope:            wire.FromScope(row.Scope),
-			Behavior:         wire.FromBehavior(row.Behavior),
-			Block:            row.Block,
-			LimitRps:         row.LimitRPS,
-			OfferedRps:       row.OfferedRPS,
-			AdmittedRps:      row.AdmittedRPS,
-			DroppedRps:       row.DroppedRPS,
-			ShadowDroppedRps: row.ShadowDroppedRPS,
-			DropRatio:        row.Ratio,
-			Hosts:            uint32(row.Hosts),
-		})
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	out.Revision = v.node.config.Revision
-	return out, nil
-}
-
 // GetFleet returns the nodes of the tree.
 func (v view) GetFleet(context.Context, *grlv1.GetFleetRequest) (*grlv1.GetFleetResponse, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	now := time.Now()
+	now, n := time.Now(), v.node
 	return &grlv1.GetFleetResponse{
-		Epoch:       v.node.epoch,
-		Revision:    v.node.config.Revision,
-		Nodes:       v.node.tree(now),
-		SilentZones: v.node.silentZones(now),
-		Alone:       v.node.alone(),
+		Epoch:       n.epoch,
+		Revision:    n.config.Revision,
+		Serial:      n.config.Serial,
+		Nodes:       n.tree(now),
+		SilentZones: n.silentZones(now),
+		Alone:       n.alone(),
+		Name:        v.name,
+		Leads:       n.leads,
+		Region:      v.opts.Config.Region,
+		Version:     v.opts.Version,
+		Rollout:     n.rollout(v.state.Rollout),
+
+		LimitsRefused:    v.refused,
+		AllDisabled:      n.config.AllDisabled,
+		DisabledServices: n.config.Disabled,
 	}, nil
+}
+
+// rollout returns what people are told of a rollout, nil if there is none that
+// goes on or was stopped.
+func (n *node) rollout(r ledger.Rollout) *grlv1.Rollout {
+	m := &grlv1.Rollout{
+		Revision:     r.Revision,
+		FromRevision: r.From,
+		Reached:      r.Reached,
+		StartedAtMs:  r.StartedAt.UnixMilli(),
+		StepAtMs:     r.StepAt.UnixMilli(),
+		Reason:       r.Reason,
+	}
+	switch r.State {
+	case ledger.RolloutRunning:
+		m.State = grlv1.Rollout_STATE_RUNNING
+	case ledger.RolloutStopped:
+		m.State = grlv1.Rollout_STATE_STOPPED
+	default:
+		return nil
+	}
+	for _, z := range n.order {
+		if z.live > 0 && !slices.Contains(r.Reached, z.name) {
+			m.Waiting = append(m.Waiting, z.name)
+		}
+	}
+	slices.Sort(m.Waiting)
+	return m
 }
 
 // GetTraffic returns who sends to one service.
@@ -237,6 +166,8 @@ func (v view) GetHistory(ctx context.Context, r *grlv1.GetHistoryRequest) (*grlv
 			Dropped:       m.Dropped,
 			ShadowDropped: m.ShadowDropped,
 			HighestSecond: m.HighestSecond,
+
+			CandidateDropped: m.CandidateDropped,
 		})
 	}
 	return out, nil

@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 	}
 	if r := Refusal(e.Err); r != nil {
 		if text := refusalText(r); text != "" {
-			return said + "\n" + text
+			return "refused, nothing was changed\n" + text // said has the same, for those who have no details
 		}
 	}
 	return said

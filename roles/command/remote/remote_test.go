@@ -77,13 +77,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}{
 		{"problems", refusing(connect.CodeInvalidArgument, "2 problems", &grlv1.Refusal{Problems: []*grlv1.Problem{
 			{Where: "limits/pay.yaml", Line: 3, Column: 9, Text: "unknown key"}, {Where: "reason", Text: "too long"}, {Text: "empty"},
-		}}), "2 problems\nlimits/pay.yaml:3:9: unknown key\nreason: too long\nempty"},
+		}}), "refused, nothing was changed\nlimits/pay.yaml:3:9: unknown key\nreason: too long\nempty"},
 		{"guard rails", refusing(connect.CodeFailedPrecondition, "refused", &grlv1.Refusal{Findings: []*grlv1.Finding{
 			{Bucket: "pay/all", Text: "below half of the peak", NeedsForce: true}, {Text: "cannot tell"},
-		}}), "refused\nneeds --force and --reason: pay/all: below half of the peak\nnote: cannot tell"},
+		}}), "refused, nothing was changed\nneeds --force and --reason: pay/all: below half of the peak\nnote: cannot tell"},
 		{"conflict", refusing(connect.CodeAborted, "1 conflict", &grlv1.Refusal{Conflicts: []*grlv1.Conflict{
 			{Bucket: "pay/all", Base: 3, Revision: revision, BaseText: "limit: {rps: 5}\n", TheirText: "limit: {rps: 6}\n"},
-		}}), `1 conflict
+		}}), `refused, nothing was changed
 conflict: pay/all was changed after r3 by r5 (ann, 2027-01-15 08:00:00Z: sale)
   in r3, which this change was made from:
     limit: {rps: 5}

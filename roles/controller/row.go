@@ -1,0 +1,184 @@
+package controller
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"grl/limiter"
+	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/wire"
+	"grl/web"
+)
+
+// row is what the controller sees of a cell now, or of a bucket that nobody
+// calls.
+type row struct {
+	web.Bucket
+	bucket       *limiter.Bucket
+	candidateRPS float64       // would be dropped by the candidate
+	age          time.Duration // of the last directive that spoke of the cell; below 0: none did
+}
+
+// Buckets returns a row for each cell, and one for each bucket that nobody
+// calls.
+func (v view) Buckets() []web.Bucket {
+	rows := v.rows("")
+	out := make([]web.Bucket, len(rows))
+	for i := range rows {
+		out[i] = rows[i].Bucket
+	}
+	return out
+}
+
+// rows returns the rows of a service, of all if it is "", in no order.
+func (v view) rows(service string) []row {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n, now := v.node, time.Now()
+	owners := make(map[string]string)
+	for _, s := range n.config.Services {
+		owners[s.Name] = s.Owner
+	}
+	of := func(b *limiter.Bucket) bool { return service == "" || b.Service == service }
+	seen := make(map[string]bool)
+	rows := make([]row, 0, len(n.buckets))
+	n.cells.Each(func(i int, id limiter.CellID) {
+		if b := n.states[i].bucket; of(b) && n.original(i) == i {
+			seen[id.Bucket] = true
+			rows = append(rows, n.row(now, b, id, owners[b.Service]))
+		}
+	})
+	for name, b := range n.buckets {
+		if of(b) && !seen[name] {
+			rows = append(rows, n.row(now, b, limiter.CellID{Bucket: name}, owners[b.Service]))
+		}
+	}
+	return rows
+}
+
+// row returns what is seen of a cell of b, which may not be yet.
+func (n *node) row(now time.Time, b *limiter.Bucket, id limiter.CellID, owner string) row {
+	r := row{bucket: b, age: -1, Bucket: web.Bucket{
+		Service:  b.Service,
+		Name:     b.Name,
+		Owner:    owner,
+		Match:    matchText(b),
+		Instance: id.Instance,
+		Caller:   id.Caller,
+		Class:    id.Class,
+		Scope:    b.Scope,
+		Behavior: b.Behavior,
+		Block:    b.Block,
+	}}
+	if b.Block {
+		r.Ratio = 1
+	} else {
+		r.LimitRPS = b.Limit(id.Instance)
+	}
+	if i, ok := n.cells.Find(id); ok {
+		n.live(now, i, &r)
+	}
+	if b.Cap != nil {
+		r.Ratio = law.RampOut(r.Ratio, now.Sub(b.Cap.Ends))
+	}
+	return r
+}
+
+func matchText(b *limiter.Bucket) string {
+	caller, procedure := string(b.Match.Caller), string(b.Match.Procedure)
+	if caller == "" {
+		caller = "*"
+	}
+	if b.PerCaller {
+		caller = "each " + caller
+	}
+	if procedure == "" {
+		procedure = "*"
+	}
+	return caller + " → " + procedure
+}
+
+// live fills in what is measured of a cell, and was decided of it.
+func (n *node) live(now time.Time, i int, r *row) {
+	s := &n.states[i]
+	var live law.MicroRPS
+	for _, z := range n.zones {
+		rate := z.sum.Rate(now, i)
+		if z.live > 0 {
+			live += rate.Offered
+		}
+	}
+	dropped, shadowDropped := n.flows[i].shares(n.ticks)
+	r.OfferedRPS = s.rate.Offered.RPS()
+	r.DroppedRPS, r.ShadowDroppedRPS = dropped*r.OfferedRPS, shadowDropped*r.OfferedRPS
+	r.AdmittedRPS = r.OfferedRPS - r.DroppedRPS
+	r.Hosts = int(s.rate.Hosts)
+	r.Silent = s.rate.Offered > 0 && live == 0
+	if !r.Block {
+		r.Ratio = law.Ratio(s.published.Admit)
+	}
+	if v := n.voice(i); s.version > 0 && v.stamp != (law.Stamp{}) {
+		r.age = v.trail.Age(now, v.stamp)
+	}
+	if c := n.recorder.candidates[s.bucket.Gate(n.cells.ID(i))]; c != nil {
+		r.candidateRPS = c.last
+	}
+}
+
+// message returns the row as the API has it.
+func (r *row) message() *grlv1.BucketView {
+	m := &grlv1.BucketView{
+		Bucket:           r.Service + "/" + r.Name,
+		Owner:            r.Owner,
+		Instance:         r.Instance,
+		Caller:           r.Caller,
+		Class:            r.Class,
+		Scope:            wire.FromScope(r.Scope),
+		Behavior:         wire.FromBehavior(r.Behavior),
+		Block:            r.Block,
+		LimitRps:         r.LimitRPS,
+		OfferedRps:       r.OfferedRPS,
+		AdmittedRps:      r.AdmittedRPS,
+		DroppedRps:       r.DroppedRPS,
+		ShadowDroppedRps: r.ShadowDroppedRPS,
+		DropRatio:        r.Ratio,
+		Hosts:            uint32(r.Hosts),
+
+		CandidateDroppedRps: r.candidateRPS,
+		DirectiveAgeMs:      -1,
+	}
+	if r.age >= 0 {
+		m.DirectiveAgeMs = r.age.Milliseconds()
+	}
+	if rps := r.bucket.CandidateRPS; rps > 0 {
+		m.CandidateRps = &rps
+	}
+	if r.bucket.Cap != nil {
+		m.CapId = r.bucket.Cap.ID
+	}
+	return m
+}
+
+// compareNames orders rows by bucket, instance, caller and class.
+func compareNames(a, b *row) int {
+	return cmp.Or(
+		strings.Compare(a.Service, b.Service),
+		strings.Compare(a.Name, b.Name),
+		strings.Compare(a.Instance, b.Instance),
+		strings.Compare(a.Caller, b.Caller),
+		strings.Compare(a.Class, b.Class),
+	)
+}
+
+// compareOffered orders rows by what they are offered, the highest first.
+func compareOffered(a, b *row) int {
+	return cmp.Or(cmp.Compare(b.OfferedRPS, a.OfferedRPS), compareNames(a, b))
+}
+
+// compareDropped orders rows by what they drop, truly and virtually, then by
+// what they are offered, the highest first.
+func compareDropped(a, b *row) int {
+	return cmp.Or(cmp.Compare(b.DroppedRPS+b.ShadowDroppedRPS, a.DroppedRPS+a.ShadowDroppedRPS), compareOffered(a, b))
+}
