@@ -193,16 +193,13 @@ func procedure(path string) string {
 // answer tells the peer why its request is refused, as its protocol does.
 func (g *Gate) answer(w http.ResponseWriter, r *http.Request, no *denial) {
 	w.Header().Set("Cache-Control", "no-store")
-	if err := connect.NewError(no.code, errors.New(no.text)); g.errors.IsSupported(r) {
-		_ = g.errors.Write(w, r, err) // the peer went away
-		return
+	switch page := !isProcedure(r.URL.Path); {
+	case page && no.code == connect.CodeUnauthenticated && g.opts.People != nil && toSignIn(w, r):
+	case page || !g.errors.IsSupported(r):
+		http.Error(w, "grl: "+no.text, status(no.code))
+	default:
+		_ = g.errors.Write(w, r, connect.NewError(no.code, errors.New(no.text))) // the peer went away
 	}
-	if no.code == connect.CodeUnauthenticated && g.opts.People != nil && !isProcedure(r.URL.Path) {
-		if toSignIn(w, r) {
-			return
-		}
-	}
-	http.Error(w, "grl: "+no.text, status(no.code))
 }
 
 // toSignIn leads a browser that asks for a page to where one signs in, and back
