@@ -24,7 +24,7 @@ type Rule struct {
 // the change is made.
 var rules = map[string]Rule{
 	grlv1connect.TreeServiceJoinProcedure: {Nodes: map[string][]string{
-		Aggregator: {Client},
+		Aggregator: {Client, Controller}, // trusted with all below it: --role all has one certificate
 		Controller: {Aggregator, Controller},
 	}},
 
