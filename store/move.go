@@ -97,9 +97,14 @@ func movedRevisions(ctx context.Context, tx *sql.Tx) ([]Write, error) {
 		}
 		root := movedRoot{Pages: []string{}}
 		for names := range slices.Chunk(slices.Sorted(maps.Keys(hashes)), movedPage) {
-			page := make(map[string]string, len(names))
+			page := make(map[string]map[string]movedSlot, len(names))
 			for _, name := range names {
-				page[name] = hex.EncodeToString(hashes[name])
+				d := hashes[name]
+				pack := hex.EncodeToString(d.hash)
+				if page[pack] == nil {
+					page[pack] = make(map[string]movedSlot)
+				}
+				page[pack][name] = movedSlot{d.size}
 			}
 			key, err := movedKey(page)
 			if err != nil {
@@ -135,6 +140,17 @@ type movedRoot struct {
 
 const movedPage = 1000 // services
 
+// movedSlot says how long a document is, in bytes. It is kept by itself.
+type movedSlot struct {
+	Size int `json:"size"`
+}
+
+// movedDocument is what version 1 knew of a document.
+type movedDocument struct {
+	hash []byte
+	size int
+}
+
 // movedKey is the SHA-256 of a value's text.
 func movedKey(value any) (string, error) {
 	text, err := json.Marshal(value)
@@ -164,7 +180,7 @@ func movedHead(ctx context.Context, tx *sql.Tx) (head uint64, err error) {
 
 // readMoved returns a revision of version 1, without its new manifest, and the
 // hashes of its documents by service.
-func readMoved(ctx context.Context, tx *sql.Tx, number uint64) (r movedRevision, hashes map[string][]byte, err error) {
+func readMoved(ctx context.Context, tx *sql.Tx, number uint64) (r movedRevision, hashes map[string]movedDocument, err error) {
 	r.Number = number
 	var manifest []byte
 	var at, check int64
@@ -186,7 +202,7 @@ func readMoved(ctx context.Context, tx *sql.Tx, number uint64) (r movedRevision,
 	}
 	h := sha256.New()
 	for _, service := range slices.Sorted(maps.Keys(hashes)) {
-		h.Write(sum{}.text(service).blob(hashes[service]).buf)
+		h.Write(sum{}.text(service).blob(hashes[service].hash).buf)
 	}
 	if !bytes.Equal(h.Sum(nil), manifest) {
 		return r, nil, fmt.Errorf("%w: manifest of r%d", errDamaged, number)
@@ -194,20 +210,20 @@ func readMoved(ctx context.Context, tx *sql.Tx, number uint64) (r movedRevision,
 	return r, hashes, nil
 }
 
-func readMovedManifest(ctx context.Context, tx *sql.Tx, number uint64) (map[string][]byte, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT service, hash FROM manifests JOIN documents USING (hash) WHERE revision = ?", int64(number))
+func readMovedManifest(ctx context.Context, tx *sql.Tx, number uint64) (map[string]movedDocument, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT service, hash, length(body) FROM manifests JOIN documents USING (hash) WHERE revision = ?", int64(number))
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	hashes := make(map[string][]byte)
+	hashes := make(map[string]movedDocument)
 	for rows.Next() {
 		var service string
-		var hash []byte
-		if err := rows.Scan(&service, &hash); err != nil {
+		var d movedDocument
+		if err := rows.Scan(&service, &d.hash, &d.size); err != nil {
 			return nil, err
 		}
-		hashes[service] = hash
+		hashes[service] = d
 	}
 	return hashes, rows.Err()
 }

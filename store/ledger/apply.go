@@ -33,10 +33,9 @@ type application struct {
 	change *Change
 
 	services map[string]Hash
-	root     Hash
-	pages    map[Hash][]byte // of the manifest, with its root
-	written  []Hash          // documents written anew, once they are
-	stored   bool            // all that the revision consists of is
+	next     manifest // once written
+	packs    []Hash   // those written for it
+	stored   bool
 	result   Revision
 }
 
@@ -45,7 +44,6 @@ func (l *Ledger) apply(ctx context.Context, base uint64, c Change) (Revision, er
 		return Revision{}, err
 	}
 	a := application{ledger: l, base: base, change: &c, services: hashDocuments(c.Documents)}
-	a.root, a.pages = paginate(a.services)
 	err := l.change(ctx, []string{keyHead}, a.plan)
 	if errors.Is(err, ErrConflict) {
 		return a.result, err
@@ -69,7 +67,7 @@ func (a *application) plan(ctx context.Context, records []store.Record) (*plan, 
 	if err != nil {
 		return nil, err
 	}
-	if maps.Equal(m.services, a.services) {
+	if m.holds(a.services) {
 		return a.remember(head.Number)
 	}
 	if head.Number != a.base {
@@ -90,32 +88,27 @@ func (a *application) remember(head uint64) (*plan, error) {
 	return &plan{writes: writes}, nil
 }
 
-// store writes what the revision will consist of and the head does not. If the
-// revision comes to nothing, it lies there for the next one that needs it.
+// store writes what the revision will consist of and the head does not, once. If
+// the revision comes to nothing, it lies there and harms nobody.
 func (a *application) store(ctx context.Context, head manifest) error {
 	if a.stored {
 		return nil
 	}
+	next, packs := head.next(a.services, a.change.Documents)
 	var writes []store.Write
-	known := make(map[Hash]bool, len(head.services))
-	for _, hash := range head.services {
-		known[hash] = true
+	for hash, body := range packs {
+		writes = append(writes, parts(hash, body)...)
 	}
-	for service, hash := range a.services {
-		if !known[hash] {
-			known[hash] = true
-			a.written = append(a.written, hash)
-			writes = append(writes, parts(hash, a.change.Documents[service])...)
-		}
-	}
-	for hash, text := range a.pages {
-		if !head.records[hash] {
+	for hash, text := range next.records {
+		if _, ok := head.records[hash]; !ok {
 			writes = append(writes, store.Write{Key: manifestKey(hash), Value: text})
 		}
 	}
-	err := a.ledger.write(ctx, writes)
-	a.stored = err == nil
-	return err
+	if err := a.ledger.write(ctx, writes); err != nil {
+		return err
+	}
+	a.next, a.packs, a.stored = next, slices.Collect(maps.Keys(packs)), true
+	return nil
 }
 
 // revise is the plan of a change that makes a revision.
@@ -123,7 +116,7 @@ func (a *application) revise(head Revision) (*plan, error) {
 	c := a.change
 	r := Revision{
 		Number: head.Number + 1, Author: bounded(c.Actor, maxShort), Reason: bounded(c.Reason, maxShort),
-		At: time.UnixMilli(c.At.UnixMilli()).UTC(), Changed: true, manifest: a.root,
+		At: time.UnixMilli(c.At.UnixMilli()).UTC(), Changed: true, manifest: a.next.root,
 	}
 	if len(c.Sources) > 0 {
 		r.Source, r.SourceHash = c.Sources[0].Name, c.Sources[0].Hash
@@ -143,13 +136,11 @@ func (a *application) revise(head Revision) (*plan, error) {
 func (a *application) readBack(ctx context.Context) error {
 	l, r := a.ledger, a.result
 	m, err := l.manifest(ctx, r)
-	if err == nil && !maps.Equal(m.services, a.services) {
+	if err == nil && !m.holds(a.services) {
 		err = store.ErrDamaged
 	}
-	for chunk := range slices.Chunk(a.written, getKeys) { // not all at once in memory
-		if err == nil {
-			_, err = l.bodies(ctx, chunk)
-		}
+	if err == nil {
+		err = l.packs(ctx, a.packs, func(Hash, []byte) error { return nil })
 	}
 	if err == nil {
 		var found Revision

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -28,6 +29,16 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
+// Document is the normalised YAML of a service as a manifest names it. Its Hash
+// says what is in it, see Bodies for the text.
+type Document struct {
+	Hash Hash
+	// Where it lies: documents that became part of the configuration together
+	// share a pack, and pack is the hash of that.
+	pack     Hash
+	at, size int // in the pack, in bytes
+}
+
 // A manifest says which service has which document. It consists of pages, so
 // that a change of one service writes one page anew, and a root that lists the
 // pages; each is kept under its hash, and the hash of the root is the
@@ -36,8 +47,27 @@ type root struct {
 	Pages []Hash `json:"pages"`
 }
 
-// page has some of the services with their documents.
-type page map[string]Hash
+// page has some of the services with their documents, by the pack that these
+// lie in.
+type page map[Hash]map[string]slot
+
+// slot is where a document lies in a pack.
+type slot struct {
+	Hash Hash `json:"hash,omitzero"` // zero: that of the pack, which is it alone
+	At   int  `json:"at,omitzero"`
+	Size int  `json:"size"`
+}
+
+func (p page) add(service string, d Document) {
+	if p[d.pack] == nil {
+		p[d.pack] = make(map[string]slot)
+	}
+	s := slot{d.Hash, d.at, d.size}
+	if d.Hash == d.pack {
+		s.Hash = Hash{}
+	}
+	p[d.pack][service] = s
+}
 
 // pageServices is how many services there are in a page, about.
 const pageServices = 256
@@ -46,42 +76,72 @@ const keyManifest = "manifest/"
 
 func manifestKey(h Hash) string { return keyManifest + h.String() }
 
-// paginate returns the records of a manifest by their hashes, and which of them
-// is the root. The page of a service depends on its name and on how many
-// services there are, to a power of two.
-func paginate(services map[string]Hash) (rootHash Hash, records map[Hash][]byte) {
+// pagesOf returns the names of services page by page, in order. The page of a
+// service depends on its name and on how many services there are, to a power of
+// two.
+func pagesOf(services map[string]Hash) [][]string {
 	count := 1
 	for count*pageServices < len(services) {
 		count *= 2
 	}
-	pages := make([]page, count)
-	for service, hash := range services {
+	pages := make([][]string, count)
+	for service := range services {
 		sum := sha256.Sum256([]byte(service))
-		i := (int(sum[0])<<16 | int(sum[1])<<8 | int(sum[2])) % count
-		if pages[i] == nil {
-			pages[i] = make(page)
-		}
-		pages[i][service] = hash
+		i := int(binary.BigEndian.Uint32(sum[:])) % count
+		pages[i] = append(pages[i], service)
 	}
-	records = make(map[Hash][]byte, count+1)
-	add := func(value any) Hash {
-		text := encode(value) // with its keys in order
-		hash := Hash(sha256.Sum256(text))
-		records[hash] = text
-		return hash
+	for _, names := range pages {
+		slices.Sort(names)
 	}
-	list := root{Pages: []Hash{}}
-	for _, p := range pages {
-		if len(p) > 0 {
-			list.Pages = append(list.Pages, add(p))
-		}
-	}
-	return add(list), records
+	return slices.DeleteFunc(pages, func(names []string) bool { return len(names) == 0 })
 }
 
-// Manifest returns the hash of the document of every service at a revision, none
-// for revision 0; see Bodies. ErrNotFound if there is no such revision.
-func (l *Ledger) Manifest(ctx context.Context, revision uint64) (map[string]Hash, error) {
+// manifest is which service has which document, and the records that say so.
+type manifest struct {
+	services map[string]Document
+	root     Hash
+	records  map[Hash][]byte // root and pages
+}
+
+// holds reports whether the services have documents of these hashes.
+func (m *manifest) holds(services map[string]Hash) bool {
+	return maps.EqualFunc(m.services, services, func(d Document, h Hash) bool { return d.Hash == h })
+}
+
+// next returns the manifest of services with these documents, of which those
+// that m has stay where they lie, and the packs for the others by their hashes.
+func (m *manifest) next(services map[string]Hash, bodies map[string][]byte) (next manifest, packs map[Hash][]byte) {
+	known := make(map[Hash]Document, len(services))
+	for _, d := range m.services {
+		known[d.Hash] = d
+	}
+	next = manifest{services: make(map[string]Document, len(services)), records: make(map[Hash][]byte)}
+	packs = make(map[Hash][]byte)
+	list := root{Pages: []Hash{}}
+	for _, names := range pagesOf(services) {
+		pack(names, services, bodies, known, packs)
+		p := make(page)
+		for _, service := range names {
+			d := known[services[service]]
+			next.services[service] = d
+			p.add(service, d)
+		}
+		list.Pages = append(list.Pages, next.add(p))
+	}
+	next.root = next.add(list)
+	return next, packs
+}
+
+func (m *manifest) add(record any) Hash {
+	text := encode(record) // with its keys in order
+	hash := Hash(sha256.Sum256(text))
+	m.records[hash] = text
+	return hash
+}
+
+// Manifest returns the document of every service at a revision, none for
+// revision 0. ErrNotFound if there is no such revision.
+func (l *Ledger) Manifest(ctx context.Context, revision uint64) (map[string]Document, error) {
 	r, err := l.revision(ctx, revision)
 	if err == nil {
 		var m manifest
@@ -92,30 +152,36 @@ func (l *Ledger) Manifest(ctx context.Context, revision uint64) (map[string]Hash
 	return nil, fmt.Errorf("read manifest of r%d: %w", revision, err)
 }
 
-// manifest is a manifest as read.
-type manifest struct {
-	services map[string]Hash
-	records  map[Hash]bool // root and pages
-}
-
 func (l *Ledger) manifest(ctx context.Context, r Revision) (manifest, error) {
-	m := manifest{services: make(map[string]Hash), records: make(map[Hash]bool)}
+	m := manifest{services: make(map[string]Document), root: r.manifest, records: make(map[Hash][]byte)}
 	if r.Number == 0 {
 		return m, nil
 	}
 	var list root
-	if err := l.manifestRecords(ctx, []Hash{r.manifest}, func(r store.Record) error { return decode(r, &list) }); err != nil {
+	err := l.manifestRecords(ctx, []Hash{m.root}, func(r store.Record) error {
+		m.records[m.root] = r.Value
+		return decode(r, &list)
+	})
+	if err != nil {
 		return m, err
 	}
-	m.records[r.manifest] = true
-	for _, hash := range list.Pages {
-		m.records[hash] = true
-	}
-	err := l.manifestRecords(ctx, list.Pages, func(r store.Record) error {
+	at := 0
+	err = l.manifestRecords(ctx, list.Pages, func(r store.Record) error {
+		m.records[list.Pages[at]] = r.Value
+		at++
 		var p page
-		err := decode(r, &p)
-		maps.Copy(m.services, p)
-		return err
+		if err := decode(r, &p); err != nil {
+			return err
+		}
+		for pack, slots := range p {
+			for service, s := range slots {
+				if s.Hash == (Hash{}) {
+					s.Hash = pack
+				}
+				m.services[service] = Document{s.Hash, pack, s.At, s.Size}
+			}
+		}
+		return nil
 	})
 	return m, err
 }

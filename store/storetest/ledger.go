@@ -297,7 +297,7 @@ func testBodies(t *testing.T, b *book) {
 	if err != nil || len(before) != services {
 		t.Fatalf("manifest of %d services, %v, want %d", len(before), err, services)
 	}
-	if before["service-3"] != before["service-503"] || before["service-3"] == before["service-4"] {
+	if before["service-3"].Hash != before["service-503"].Hash || before["service-3"].Hash == before["service-4"].Hash {
 		t.Error("equal documents have unequal hashes, or others equal ones")
 	}
 	c.Documents["service-3"] = []byte("limit: 7000")
@@ -307,20 +307,20 @@ func testBodies(t *testing.T, b *book) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for service, hash := range after {
-		if service != "service-3" && before[service] != hash {
-			t.Errorf("%s: hash changed", service)
+	for service, d := range after {
+		if service != "service-3" && before[service] != d {
+			t.Errorf("%s: document changed", service)
 		}
 	}
 	if _, ok := after["service-4"]; ok || len(after) != services-1 {
 		t.Errorf("manifest of %d services, with service-4: %v", len(after), ok)
 	}
 	bodies, err := b.Bodies(t.Context(), after["service-3"], before["service-3"])
-	if err != nil || string(bodies[after["service-3"]]) != "limit: 7000" || string(bodies[before["service-3"]]) != "limit: 3" {
+	if err != nil || string(bodies[after["service-3"].Hash]) != "limit: 7000" || string(bodies[before["service-3"].Hash]) != "limit: 3" {
 		t.Errorf("Bodies = %q, %v", bodies, err)
 	}
-	if _, err := b.Bodies(t.Context(), ledger.Hash{1}); !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("Bodies of a hash that nothing has: %v, want ErrDamaged", err)
+	if _, err := b.Bodies(t.Context(), ledger.Document{Hash: ledger.Hash{1}}); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Bodies of what there is not: %v, want ErrDamaged", err)
 	}
 	b.wantDocuments(t, 2, c)
 }
@@ -338,7 +338,7 @@ func testLargeDocuments(t *testing.T, b *book) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash := m[fmt.Sprint("of-", 3*part+7)]
+	hash := m[fmt.Sprint("of-", 3*part+7)].Hash
 	key := fmt.Sprintf("doc/%s/0002", hash)
 	for _, w := range []store.Write{remove(key), set(key, strings.Repeat("x", part))} {
 		mustCommit(t, b.engine, w)
