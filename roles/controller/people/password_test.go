@@ -101,6 +101,31 @@ func TestHashingIsBounded(t *testing.T) {
 	})
 }
 
+// Where there is no account as much is hashed as where there is one, so that the
+// time of the answer does not tell.
+func TestUnknownAccountsCostAsMuch(t *testing.T) {
+	r := newRig(t, nil)
+	r.put(t)
+	for range cap(r.hasher.waiting) {
+		r.hasher.waiting <- struct{}{}
+	}
+	from := calling(t, "192.0.2.1", nil)
+	for name, login := range map[string][2]string{
+		"right":               {"root", rootPassword},
+		"wrong":               {"root", "wrong"},
+		"unknown":             {"eve", "wrong"},
+		"no name":             {"../root", "wrong"},
+		"a password too long": {"root", strings.Repeat("a", 2*maxPasswordBytes)},
+	} {
+		if _, _, err := r.Login(from, login[0], login[1]); !errors.Is(err, errBusy) {
+			t.Errorf("%s: %v, want errBusy: nothing is told without hashing", name, err)
+		}
+	}
+	if s, err := decodeHash(nobodysHash); err != nil || s.kib != hashKiB || s.passes != hashPasses || s.threads != hashThreads {
+		t.Errorf("nobody's hash costs %+v, %v", s, err)
+	}
+}
+
 func TestCheckPassword(t *testing.T) {
 	for password, ok := range map[string]bool{
 		strings.Repeat("a", 11):      false,
