@@ -30,7 +30,7 @@ func (l *Limiter) addSteps(f *leaf, rules []*rule, v variant) {
 		c := l.cell(f.table.callee, r, caller, class)
 		l.adopt(c)
 		shadow := r.bucket.Behavior == Allow || f.table.disabled
-		f.steps = append(f.steps, step{ratio: c.ratio, cell: c, bucket: r.bucket, shadow: shadow, coherent: r.bucket.Coherent})
+		f.steps = append(f.steps, step{ratio: c.ratio, cell: c, bucket: r.bucket, shadow: shadow, coherent: r.bucket.Coherent, class: uint8(class)})
 		f.enforced = f.enforced || !shadow
 		f.costed = f.costed || r.bucket.Cost.Header != ""
 	}

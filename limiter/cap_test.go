@@ -226,7 +226,7 @@ func TestDecisionSaysTheClass(t *testing.T) {
 	for c := range l.Cells() {
 		c.SetRatio(1)
 	}
-	if d := l.Decide(Request{Service: "s", Caller: "a", Tier: s.Tier("middle")}); d.Class != "middle" {
+	if d := l.Decide(Request{Service: "s", Caller: "a", Tier: s.Tier("middle")}); d.Class() != "middle" {
 		t.Errorf("Decide = %+v, want the class middle", d)
 	}
 }

@@ -53,7 +53,8 @@ type step struct {
 	cell     *Cell
 	bucket   *Bucket
 	shadow   bool
-	coherent bool // draws for each trace
+	coherent bool  // draws for each trace
+	class    uint8 // place among the classes of the bucket
 }
 
 // decide counts a request and walks the steps. It is the hot path: no lock, no
@@ -81,7 +82,7 @@ func (f *leaf) sample(first, shard int, cost uint32, trace *[16]byte) Decision {
 		}
 		f.count(i, shard, cost)
 		if !s.shadow {
-			return Decision{Dropped: true, Bucket: s.bucket, Service: f.table.config, Class: s.cell.id.Class}
+			return Decision{Dropped: true, Bucket: s.bucket, Service: f.table.config, class: s.class}
 		}
 	}
 	f.count(len(f.steps), shard, cost)

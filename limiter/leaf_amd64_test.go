@@ -14,3 +14,10 @@ func TestLeafLayout(t *testing.T) {
 			unsafe.Sizeof(f), unsafe.Offsetof(f.inline), unsafe.Offsetof(f.table))
 	}
 }
+
+// TestDecisionLayout: a decision is returned in registers.
+func TestDecisionLayout(t *testing.T) {
+	if size := unsafe.Sizeof(Decision{}); size > 24 {
+		t.Errorf("a Decision has %d bytes, want 24", size)
+	}
+}

@@ -27,7 +27,7 @@ func detail(d Drop) string {
 	if b.Block {
 		return text + " is blocked"
 	}
-	return text + " is over its limit" + classDetail(b, d.Class)
+	return text + " is over its limit" + classDetail(b, d.Class())
 }
 
 func capDetail(b *limiter.Bucket) string {

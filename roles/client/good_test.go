@@ -19,7 +19,9 @@ import (
 // nobody is a network in which no aggregator answers.
 type nobody struct{}
 
-func (nobody) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("nobody answers") }
+func (nobody) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("nobody answers")
+}
 
 // process is one life of a client whose aggregators are silent but for what the
 // test says in their place.
