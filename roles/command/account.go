@@ -72,7 +72,10 @@ signing in.`,
 		Example: "  grl account add ann --role admin\n  grl account add ben --role editor --service payments --owner team-payments",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
+			err := atMostOne(cmd, "oidc", "keep-password", "password-file")
+			if err != nil {
+				return err
+			}
 			account.Name = args[0]
 			if account.Role, err = parseRole(role); err != nil {
 				return err
@@ -103,7 +106,6 @@ signing in.`,
 	cmd.Flags().BoolVar(&account.Oidc, "oidc", false, "signs in through OIDC and has no password here")
 	cmd.Flags().BoolVar(&keep, "keep-password", false, "change an account, but not its password")
 	cmd.Flags().StringVar(&passwordFile, "password-file", "", "`file` with the password, instead of being asked")
-	cmd.MarkFlagsMutuallyExclusive("oidc", "keep-password", "password-file")
 	return cmd
 }
 

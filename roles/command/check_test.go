@@ -16,7 +16,7 @@ import (
 
 const (
 	good = "service: shop\nbuckets:\n  - {name: all, limit: {rps: 5}, behavior: deny}\n"
-	bad  = "service: orders\nbuckets:\n  - {name: all, limit: {rps: 100/s}, behavior: deny, candidate: 5}}\n"
+	bad  = "service: orders\nbuckets:\n  - {name: all, limit: {rps: 100/s}, behavior: deny, candidate: 5}\n"
 )
 
 // run executes grl check in a directory with these files.

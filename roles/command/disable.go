@@ -28,12 +28,14 @@ func (f *switchFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.file, "file", "", "with --here: the `file`, as client.switch_file says")
 	cmd.Flags().StringVar(&f.stateDir, "state-dir", "", "with --here: the `directory`, as client.state_dir says")
 	cmd.Flags().StringVar(&f.configFile, "config", "", "with --here: the grl.toml `file` of the client (default: grl.toml if there is one)")
-	cmd.MarkFlagsMutuallyExclusive("file", "state-dir", "config")
 }
 
 // scope returns the service that args and the flags name, "" for all.
-func (f *switchFlags) scope(args []string) (string, error) {
+func (f *switchFlags) scope(cmd *cobra.Command, args []string) (string, error) {
 	service := strings.Join(args, "")
+	if err := atMostOne(cmd, "file", "state-dir", "config"); err != nil {
+		return "", err
+	}
 	switch {
 	case f.all == (service != ""):
 		return "", wrongUse(errors.New("name either a service or --all"))
@@ -68,7 +70,7 @@ that the client looks at each second.`,
   grl disable --all --here`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			service, err := f.scope(args)
+			service, err := f.scope(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -104,7 +106,7 @@ name stays so. With --here, --all removes the switch file of this host, whatever
 says.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			service, err := f.scope(args)
+			service, err := f.scope(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -57,7 +57,10 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%.0fm", d.Minutes())
 	default:
 		d = d.Round(time.Minute)
-		return strings.TrimSuffix(fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute), "0m")
+		if d%time.Hour == 0 {
+			return fmt.Sprintf("%dh", d/time.Hour)
+		}
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -121,6 +122,20 @@ func printJSON(w io.Writer, text []byte, format string) error {
 func needReason(reason string) error {
 	if reason == "" {
 		return wrongUse(errors.New("--reason is missing: say why, for those who come after"))
+	}
+	return nil
+}
+
+// atMostOne returns what is wrong if several of the named flags are set.
+func atMostOne(cmd *cobra.Command, names ...string) error {
+	var set []string
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			set = append(set, "--"+name)
+		}
+	}
+	if len(set) > 1 {
+		return wrongUse(fmt.Errorf("%s: want one of them", strings.Join(set, " and ")))
 	}
 	return nil
 }
