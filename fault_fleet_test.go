@@ -26,10 +26,12 @@ type fleet struct {
 	db          string // directory of its store
 	upstream    *httptest.Server
 	reached     atomic.Int64 // requests that the upstream got through a sidecar
-	controller  *member
-	aggregators []*member // in the order of the zones
-	sidecars    []*member // in the order of the zones
-	relays      []*relay  // of each zone, to the controller
+	controller  *member      // the first of them
+	controllers []*member    // one, or a group
+	aggregators []*member    // in the order of the zones
+	sidecars    []*member    // in the order of the zones
+	relays      []*relay     // of each zone, to the first controller
+	etcds       []*etcd      // what controllers keep their store in; none: a directory
 	ports       []net.Listener
 }
 
@@ -57,11 +59,21 @@ func shopLimit(rps float64) string {
 // limit. Args are added to those of each sidecar.
 func newFleet(t *testing.T, limit float64, zones []zoneSize, args ...string) *fleet {
 	t.Helper()
+	f := emptyFleet(t)
+	write(t, filepath.Join(f.limits, "shop.yaml"), shopLimit(limit))
+	f.addController("--controller.db", f.db, "--controller.limits", f.limits)
+	f.add(zones, args)
+	f.start()
+	return f
+}
+
+// emptyFleet returns a fleet without members, whose upstream answers.
+func emptyFleet(t *testing.T) *fleet {
+	t.Helper()
 	if !*measure { // fleets mostly wait, but figures want the machine for themselves
 		t.Parallel()
 	}
 	f := &fleet{t: t, limits: t.TempDir(), db: filepath.Join(t.TempDir(), "db")}
-	write(t, filepath.Join(f.limits, "shop.yaml"), shopLimit(limit))
 	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("direct") == "" {
 			f.reached.Add(1)
@@ -69,36 +81,49 @@ func newFleet(t *testing.T, limit float64, zones []zoneSize, args ...string) *fl
 		w.WriteHeader(http.StatusOK)
 	}))
 	t.Cleanup(f.upstream.Close)
-	f.add(zones, args)
+	return f
+}
+
+// start starts all members, once they are named.
+func (f *fleet) start() {
+	f.t.Helper()
 	for _, port := range f.ports {
 		port.Close()
 	}
+	f.startEtcd()
 	for _, m := range f.members() {
 		m.launch()
 	}
 	for _, m := range f.members() {
 		m.serving()
 	}
-	return f
 }
 
-// add names the members and their arguments.
+// addController names one more controller, with these arguments.
+func (f *fleet) addController(args ...string) {
+	m := f.member("controller")
+	m.args = append([]string{"--role", "controller", "--controller.listen", m.control}, args...)
+	f.controllers = append(f.controllers, m)
+	f.controller = f.controllers[0]
+}
+
+// add names the members of zones and their arguments. Aggregators reach the
+// first controller through a relay.
 func (f *fleet) add(zones []zoneSize, args []string) {
-	f.controller = f.member("controller")
-	f.controller.args = []string{
-		"--role", "controller", "--controller.listen", f.controller.control,
-		"--controller.db", f.db, "--controller.limits", f.limits,
-	}
 	for i, z := range zones {
 		zone := "zone-" + strconv.Itoa(i)
 		way := newRelay(f.t, f.controller.control)
 		f.relays = append(f.relays, way)
+		controllers := []string{"http://" + way.port.Addr().String()}
+		for _, c := range f.controllers[1:] {
+			controllers = append(controllers, "http://"+c.control)
+		}
 		var addresses []string
 		for range z.aggregators {
 			m := f.member("aggregator of " + zone)
 			m.args = []string{
 				"--role", "aggregator", "--aggregator.listen", m.control, "--aggregator.zone", zone,
-				"--aggregator.controllers", "http://" + way.port.Addr().String(),
+				"--aggregator.controllers", strings.Join(controllers, ","),
 			}
 			f.aggregators = append(f.aggregators, m)
 			addresses = append(addresses, "http://"+m.control)
@@ -141,7 +166,7 @@ func (f *fleet) members() []*member {
 
 // controlPlane returns all that a request must not need.
 func (f *fleet) controlPlane() []*member {
-	return append([]*member{f.controller}, f.aggregators...)
+	return slices.Concat(f.controllers, f.aggregators)
 }
 
 // launch starts the process and does not wait for it.
