@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"io"
 	"log/slog"
 	"math/big"
 	"net/url"
@@ -142,16 +141,16 @@ func signed(t *testing.T, parent *x509.Certificate, by *ecdsa.PrivateKey, uris .
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// run starts roles with a configuration, each at a free port of 127.0.0.1, and
-// returns the address of a key.
-func run(t *testing.T, c Config, names ...string) func(key string) string {
+// run starts roles with a configuration, each at a free port of 127.0.0.1, until
+// the test ends.
+func run(t *testing.T, c Config, log slog.Handler, names ...string) *process {
 	t.Helper()
-	c.Client.Admin, c.Aggregator.Listen, c.Controller.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.Client.Admin, c.Client.Listen, c.Aggregator.Listen, c.Controller.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Controller.DB = filepath.Join(t.TempDir(), "db")
 	if err := c.Validate(names...); err != nil {
 		t.Fatal(err)
 	}
-	p, err := start(t.Context(), c, Options{Roles: names, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Level: new(slog.LevelVar), Version: "test"})
+	p, err := start(t.Context(), c, Options{Roles: names, Log: slog.New(log), Level: new(slog.LevelVar), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,15 +159,19 @@ func run(t *testing.T, c Config, names ...string) func(key string) string {
 			t.Errorf("drain: %v", err)
 		}
 	})
-	return func(key string) string {
-		for _, n := range p.nodes {
-			for _, s := range n.servers {
-				if s.key == key {
-					return s.open.Addr().String()
-				}
+	return p
+}
+
+// at returns the address at which a process listens for a key.
+func (p *process) at(t *testing.T, key string) string {
+	t.Helper()
+	for _, n := range p.nodes {
+		for _, s := range n.servers {
+			if s.key == key {
+				return s.open.Addr().String()
 			}
 		}
-		t.Fatalf("nothing listens for %s", key)
-		return ""
 	}
+	t.Fatalf("nothing listens for %s", key)
+	return ""
 }

@@ -227,6 +227,9 @@ func (p *process) wait(ctx context.Context, exposed []listener) error {
 		case <-p.opts.Hangup:
 			p.opts.Log.Info("reloading on SIGHUP")
 			p.reloadConfig()
+			if p.tls != nil {
+				p.tls.Reload(ctx)
+			}
 			for _, n := range p.nodes {
 				if n.reload != nil {
 					n.reload()

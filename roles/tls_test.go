@@ -116,7 +116,7 @@ func helloOf(n access.Node) *grlv1.Hello {
 // over real connections: each is refused for its reason.
 func TestWrongCertificates(t *testing.T) {
 	ca, other := newTestCA(t, testDomain), newTestCA(t, testDomain)
-	address := run(t, tlsConfig(ca.issue(zone)), access.Aggregator)("aggregator.listen")
+	address := run(t, tlsConfig(ca.issue(zone)), slog.DiscardHandler, access.Aggregator).at(t, "aggregator.listen")
 	if err := join(t, ca.with(0, 0, load(t, ca.issue(payments))), address, helloOf(payments)); err != nil {
 		t.Fatalf("the right certificate is refused: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestWrongCertificates(t *testing.T) {
 // at the procedures of nodes and of people.
 func TestWrongCertificatesAtController(t *testing.T) {
 	ca := newTestCA(t, testDomain)
-	address := run(t, tlsConfig(ca.issue(region)), access.Controller)("controller.listen")
+	address := run(t, tlsConfig(ca.issue(region)), slog.DiscardHandler, access.Controller).at(t, "controller.listen")
 	us := access.Node{Role: access.Controller, Zone: "us"}
 	tests := []struct {
 		name        string
@@ -349,7 +349,7 @@ func TestExposed(t *testing.T) {
 // TestHealthcheckOverTLS asks a role that speaks TLS.
 func TestHealthcheckOverTLS(t *testing.T) {
 	ca := newTestCA(t, testDomain)
-	address := run(t, tlsConfig(ca.issue(zone)), access.Aggregator)("aggregator.listen")
+	address := run(t, tlsConfig(ca.issue(zone)), slog.DiscardHandler, access.Aggregator).at(t, "aggregator.listen")
 	if err := checkHealth(t.Context(), "https://"+address); err != nil {
 		t.Error(err)
 	}

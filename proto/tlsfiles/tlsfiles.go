@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,11 +45,11 @@ type Options struct {
 type Files struct {
 	opts Options
 	held atomic.Pointer[material]
-	// Of Run alone: what was complained about last, and when; and whether the
-	// files did not hold together a second ago.
-	complaint string
-	said      time.Time
-	failed    bool
+
+	mu        sync.Mutex // guards what follows, and reading the files
+	complaint string     // that was made last
+	said      time.Time  // when
+	failed    bool       // the files did not hold together when they were read last
 }
 
 // Open reads the files. It returns an error if they do not belong together, or
@@ -83,7 +84,7 @@ func (f *Files) Run(ctx context.Context) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		f.follow(ctx, time.Now())
+		f.Reload(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -92,9 +93,11 @@ func (f *Files) Run(ctx context.Context) error {
 	}
 }
 
-// follow takes in what the files hold, if it holds together.
-func (f *Files) follow(ctx context.Context, now time.Time) {
-	held := f.held.Load()
+// Reload takes in what the files hold now, if it holds together.
+func (f *Files) Reload(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, held := time.Now(), f.held.Load()
 	m, err := read(f.opts.Config, held)
 	if err != nil {
 		if f.failed { // else they may be in the middle of being written
@@ -126,7 +129,7 @@ func (f *Files) follow(ctx context.Context, now time.Time) {
 // alarm returns when a third of the life of the certificate is left.
 func (m *material) alarm() time.Time { return m.ends.Add(-m.ends.Sub(m.begins) / 3) }
 
-// complain logs, unless it did lately.
+// complain logs, unless it did lately. The caller holds mu.
 func (f *Files) complain(ctx context.Context, now time.Time, level slog.Level, message string, args ...any) {
 	if f.complaint == message && now.Sub(f.said) < sayAgain {
 		return
