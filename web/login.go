@@ -11,7 +11,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"connectrpc.com/connect"
+
 	"grl/proto/access"
+	"grl/proto/grl/v1/grlv1connect"
 )
 
 // People signs people in and out. Whose request it is, and from where, is in the
@@ -34,6 +37,9 @@ type People interface {
 	StartProvider(ctx context.Context, next string) (address, cookie string, err error)
 	// FinishProvider takes the browser back with the provider's answer.
 	FinishProvider(ctx context.Context, cookie string, answer url.Values) (session, next string, err error)
+	// Service is what the page of the account calls, for its tokens and sessions;
+	// it decides who may do what.
+	Service() grlv1connect.AccessServiceHandler
 }
 
 const (
@@ -44,7 +50,10 @@ const (
 )
 
 // forms are the pages that take a form, if people can sign in.
-var forms = map[string]bool{"/login": true, "/logout": true, "/first": true}
+var forms = map[string]bool{
+	"/login": true, "/logout": true, "/first": true,
+	"/account/tokens": true, "/account/tokens/revoke": true, "/account/sessions/end": true,
+}
 
 // routePeople adds the pages by which people come and go.
 func (s *site) routePeople(mux *http.ServeMux) {
@@ -55,6 +64,10 @@ func (s *site) routePeople(mux *http.ServeMux) {
 	mux.HandleFunc("POST /first", s.postFirst)
 	mux.HandleFunc("GET /oidc/start", s.startProvider)
 	mux.HandleFunc("GET /oidc/callback", s.finishProvider)
+	mux.HandleFunc("GET /account", s.serveAccount)
+	mux.HandleFunc("POST /account/tokens", s.makeToken)
+	mux.HandleFunc("POST /account/tokens/revoke", s.revokeToken)
+	mux.HandleFunc("POST /account/sessions/end", s.endSession)
 }
 
 // who is the person at the top of a page; the zero value is not shown.
@@ -188,6 +201,9 @@ func (s *site) refusal(r *http.Request, err error) (text string, status int) {
 	var known interface{ Refusal() (string, int) }
 	if errors.As(err, &known) {
 		return known.Refusal()
+	}
+	if api := (*connect.Error)(nil); errors.As(err, &api) {
+		return api.Message(), statusOf(api.Code())
 	}
 	s.log.ErrorContext(r.Context(), "sign in or out", "path", r.URL.Path, "err", err)
 	return "something went wrong here: see the log of the controller", http.StatusInternalServerError

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"grl/proto/access"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
 )
 
 // refused is an error that a person may read.
@@ -27,6 +29,7 @@ func (r refused) Refusal() (string, int) { return r.text, r.status }
 type persons struct {
 	provider bool
 	left     bool // Logout was called
+	api      accessAPI
 }
 
 func (p *persons) Login(_ context.Context, account, password string) (string, time.Time, error) {
@@ -49,6 +52,8 @@ func (p *persons) CreateFirst(_ context.Context, token, account, _ string) (stri
 	}
 	return "session-of-" + account, nil
 }
+
+func (p *persons) Service() grlv1connect.AccessServiceHandler { return &p.api }
 
 func (p *persons) Provider() bool { return p.provider }
 
@@ -261,13 +266,13 @@ func TestMethodsOfForms(t *testing.T) {
 // Another site must not sign a browser in or out.
 func TestFormsOfOtherSites(t *testing.T) {
 	for path := range forms {
-		p := &persons{}
+		p := &persons{api: accessAPI{tokens: []*grlv1.Token{{Id: "1"}}}}
 		r := httptest.NewRequest("POST", "http://localhost:7070"+path, strings.NewReader("account=ada&password=a+long+password"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		w := httptest.NewRecorder()
 		newHandler(Options{Backend: memory{}, People: p}, testAssets(t, true)).ServeHTTP(w, r)
-		if w.Code != http.StatusForbidden || len(w.Result().Cookies()) != 0 || p.left {
+		if w.Code != http.StatusForbidden || len(w.Result().Cookies()) != 0 || p.left || len(p.api.tokens) != 1 {
 			t.Errorf("%s: status %d", path, w.Code)
 		}
 	}

@@ -1,0 +1,189 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"grl/proto/access"
+	grlv1 "grl/proto/grl/v1"
+)
+
+// accountView is the page of who is signed in: their API tokens and sessions, or
+// everyone's for an admin.
+type accountView struct {
+	Problem  string // why something was refused; empty: nothing was
+	Secret   string // of the token just made, shown this once
+	Tokens   []tokenRow
+	Sessions []sessionRow
+	Roles    []choice // that a token can have
+	Days     []choice
+	Services bool // a token can be restricted to services
+	MayMake  bool // signed in with a password, or through the provider
+}
+
+// tokenRow is an API token, ready to print.
+type tokenRow struct{ ID, Name, Account, Role, Services, Made, Ends, Used string }
+
+// sessionRow is a session, ready to print.
+type sessionRow struct {
+	ID, Account, From, Began, Used, Ends string
+	This                                 bool // that of the page
+}
+
+// tokenDays are how long a token can last.
+var tokenDays = []choice{{"90", "90 days"}, {"1", "1 day"}, {"7", "7 days"}, {"30", "30 days"}, {"366", "366 days"}}
+
+// tokenRoles are those a person of a level can give, the least first.
+var tokenRoles = []struct {
+	level access.Level
+	role  grlv1.AccountRole
+}{
+	{access.Viewer, grlv1.AccountRole_ACCOUNT_ROLE_VIEWER},
+	{access.Editor, grlv1.AccountRole_ACCOUNT_ROLE_EDITOR},
+	{access.Admin, grlv1.AccountRole_ACCOUNT_ROLE_ADMIN},
+}
+
+func (s *site) serveAccount(w http.ResponseWriter, r *http.Request) {
+	s.renderAccount(w, r, http.StatusOK, accountView{})
+}
+
+// makeToken answers with the page rather than leading to it: the secret is shown
+// once, and must not be in an address.
+func (s *site) makeToken(w http.ResponseWriter, r *http.Request) {
+	if !readForm(w, r) {
+		return
+	}
+	days, err := strconv.Atoi(r.PostForm.Get("days"))
+	if err != nil || days < 1 || days > 366 {
+		s.renderAccount(w, r, http.StatusUnprocessableEntity, accountView{Problem: "a token lasts from 1 to 366 days"})
+		return
+	}
+	made, err := s.people.Service().CreateToken(r.Context(), &grlv1.CreateTokenRequest{
+		Name:       r.PostForm.Get("name"),
+		Role:       roleOf(r.PostForm.Get("role")),
+		Services:   strings.Fields(r.PostForm.Get("services")),
+		DurationMs: (time.Duration(days) * 24 * time.Hour).Milliseconds(),
+	})
+	if err != nil {
+		text, status := s.refusal(r, err)
+		s.renderAccount(w, r, status, accountView{Problem: text})
+		return
+	}
+	s.renderAccount(w, r, http.StatusOK, accountView{Secret: made.GetSecret()})
+}
+
+func (s *site) revokeToken(w http.ResponseWriter, r *http.Request) {
+	if !readForm(w, r) {
+		return
+	}
+	_, err := s.people.Service().RevokeToken(r.Context(), &grlv1.RevokeTokenRequest{Id: r.PostForm.Get("id")})
+	s.backToAccount(w, r, err)
+}
+
+func (s *site) endSession(w http.ResponseWriter, r *http.Request) {
+	if !readForm(w, r) {
+		return
+	}
+	_, err := s.people.Service().EndSession(r.Context(), &grlv1.EndSessionRequest{Id: r.PostForm.Get("id")})
+	s.backToAccount(w, r, err)
+}
+
+func (s *site) backToAccount(w http.ResponseWriter, r *http.Request, err error) {
+	if err != nil {
+		text, status := s.refusal(r, err)
+		s.renderAccount(w, r, status, accountView{Problem: text})
+		return
+	}
+	http.Redirect(w, r, "/account", http.StatusSeeOther)
+}
+
+// renderAccount fills v and shows it.
+func (s *site) renderAccount(w http.ResponseWriter, r *http.Request, status int, v accountView) {
+	page := s.door(r, "Account")
+	tokens, errT := s.people.Service().ListTokens(r.Context(), &grlv1.ListTokensRequest{})
+	sessions, errS := s.people.Service().ListSessions(r.Context(), &grlv1.ListSessionsRequest{})
+	if err := errors.Join(errT, errS); err != nil {
+		text, status := s.refusal(r, err)
+		s.render(w, r, status, refusedPage(page, sentence(text)))
+		return
+	}
+	for _, t := range tokens.GetTokens() {
+		v.Tokens = append(v.Tokens, newTokenRow(t))
+	}
+	who := access.From(r.Context()).Person
+	for _, n := range sessions.GetSessions() {
+		v.Sessions = append(v.Sessions, newSessionRow(n, who.Session))
+	}
+	for _, t := range tokenRoles {
+		if t.level <= who.Level {
+			v.Roles = append(v.Roles, choice{t.level.String(), t.level.String()})
+		}
+	}
+	v.Days, v.Services, v.MayMake = tokenDays, who.Level >= access.Editor, who.Session != ""
+	s.render(w, r, status, accountPage(page, v))
+}
+
+func newTokenRow(t *grlv1.Token) tokenRow {
+	r := tokenRow{
+		ID: t.GetId(), Name: printable(t.GetName()), Account: printable(t.GetAccount()), Role: roleText(t.GetRole()),
+		Services: printable(strings.Join(t.GetServices(), " ")),
+		Made:     formatMoment(t.GetCreatedAtMs()), Ends: formatMoment(t.GetExpiresAtMs()), Used: "never",
+	}
+	if t.GetUsedAtMs() > 0 {
+		r.Used = formatMoment(t.GetUsedAtMs())
+	}
+	return r
+}
+
+func newSessionRow(n *grlv1.Session, this string) sessionRow {
+	return sessionRow{
+		ID: n.GetId(), Account: printable(n.GetAccount()), From: printable(n.GetFrom()), This: n.GetId() == this,
+		Began: formatMoment(n.GetCreatedAtMs()), Used: formatMoment(n.GetUsedAtMs()), Ends: formatMoment(n.GetExpiresAtMs()),
+	}
+}
+
+// formatMoment returns a time in milliseconds as people write it.
+func formatMoment(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04 UTC") }
+
+func roleOf(text string) grlv1.AccountRole {
+	for _, t := range tokenRoles {
+		if t.level.String() == text {
+			return t.role
+		}
+	}
+	return grlv1.AccountRole_ACCOUNT_ROLE_UNSPECIFIED
+}
+
+func roleText(role grlv1.AccountRole) string {
+	for _, t := range tokenRoles {
+		if t.role == role {
+			return t.level.String()
+		}
+	}
+	return "unknown"
+}
+
+// statusOf returns the HTTP status for an error of the API.
+func statusOf(code connect.Code) int {
+	switch code {
+	case connect.CodeInvalidArgument, connect.CodeFailedPrecondition:
+		return http.StatusUnprocessableEntity
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		return http.StatusForbidden
+	case connect.CodeNotFound:
+		return http.StatusNotFound
+	case connect.CodeAborted:
+		return http.StatusConflict
+	case connect.CodeResourceExhausted:
+		return http.StatusTooManyRequests
+	case connect.CodeUnavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
