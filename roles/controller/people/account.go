@@ -168,6 +168,9 @@ func (p *People) write(ctx context.Context, by ledger.Act, a ledger.Account) err
 }
 
 func checkNew(a ledger.Account, password string) error {
+	if strings.HasPrefix(a.Name, emailPrefix) || strings.HasPrefix(a.Name, subjectPrefix) {
+		return invalid("an account of the provider is made when its person signs in first; there is no %q yet", short(a.Name))
+	}
 	if err := checkName(a.Name); err != nil {
 		return err
 	}
