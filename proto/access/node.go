@@ -14,11 +14,12 @@ const (
 	Configurator = "configurator"
 )
 
-// maxID is the greatest length of a SPIFFE id, in bytes, and maxDomain of its
-// trust domain.
+// Greatest lengths of a SPIFFE id, its trust domain, and a zone or service in it,
+// in bytes.
 const (
-	maxID     = 2048
-	maxDomain = 255
+	maxID      = 2048
+	maxDomain  = 255
+	maxSegment = 256
 )
 
 // Roles lists the roles that a certificate may have.
@@ -100,8 +101,8 @@ func (n Node) check(service bool) error {
 // to 256 letters, digits and characters of . _ - and begins with a letter or
 // digit, so that it is a name in limits files too.
 func checkSegment(what, s string) error {
-	if s == "" || len(s) > 256 {
-		return fmt.Errorf("%s of %d bytes, not of 1 to 256", what, len(s))
+	if s == "" || len(s) > maxSegment {
+		return fmt.Errorf("%s of %d bytes, not of 1 to %d", what, len(s), maxSegment)
 	}
 	for i := range len(s) {
 		c := s[i]
