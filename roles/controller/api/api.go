@@ -43,7 +43,11 @@ type Route struct {
 // access.From(ctx): the gate in front puts it there and has checked the role,
 // and a call without a person is refused.
 func Routes(o Options, more ...connect.HandlerOption) []Route {
-	options := append([]connect.HandlerOption{connect.WithConditionalHandlerOptions(bounds)}, more...)
+	options := append([]connect.HandlerOption{
+		connect.WithConditionalHandlerOptions(bounds),
+		connect.WithCodec(strictJSON{"json"}),
+		connect.WithCodec(strictJSON{"json; charset=utf-8"}),
+	}, more...)
 	config, configs := grlv1connect.NewConfigServiceHandler(configService{o}, options...)
 	incident, incidents := grlv1connect.NewIncidentServiceHandler(incidentService{o}, options...)
 	audit, audits := grlv1connect.NewAuditServiceHandler(auditService{o}, options...)

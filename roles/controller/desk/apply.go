@@ -102,13 +102,12 @@ func (a *application) draft(ctx context.Context, head *snapshot, _ ledger.Rollou
 		if err != nil {
 			return draft{}, err
 		}
-		ours := itemsOf(m.ours)
-		for _, key := range got.kept {
-			owed[key] = ours[key]
-		}
 		changed[service] = got.document
 		base := bases.number(service)
-		kept = append(kept, m.conflicts(base, head.revision, got.kept)...)
+		for _, c := range m.conflicts(base, head.revision, got.kept) {
+			kept = append(kept, c)
+			owed[c.Bucket] = c.OurText
+		}
 		clashes = append(clashes, m.conflicts(base, head.revision, got.clashes)...)
 	}
 	if len(clashes) > 0 {
@@ -178,12 +177,12 @@ type bases struct {
 	head     *snapshot
 	lane     lane
 	explicit *uint64
-	empty    bool                              // a service without a base was not there
-	read     map[uint64]map[string]ledger.Hash // revision → its manifest
+	empty    bool                                  // a service without a base was not there
+	read     map[uint64]map[string]ledger.Document // revision → its manifest
 }
 
 func (a *application) bases(ctx context.Context, head *snapshot) (*bases, error) {
-	b := &bases{desk: a.desk, head: head, explicit: a.request.Base, empty: a.request.Source != "", read: map[uint64]map[string]ledger.Hash{}}
+	b := &bases{desk: a.desk, head: head, explicit: a.request.Base, empty: a.request.Source != "", read: map[uint64]map[string]ledger.Document{}}
 	var err error
 	if b.lane, err = a.desk.lane(ctx, a.source); err != nil {
 		return nil, err

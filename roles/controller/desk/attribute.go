@@ -54,7 +54,7 @@ func (d *Desk) findRevisions(ctx context.Context, conflicts []Conflict) error {
 }
 
 // settle finds the conflicts that a revision made, given what was before it.
-func (d *Desk) settle(ctx context.Context, r ledger.Revision, before map[string]ledger.Hash, conflicts []Conflict, open map[int]bool) error {
+func (d *Desk) settle(ctx context.Context, r ledger.Revision, before map[string]ledger.Document, conflicts []Conflict, open map[int]bool) error {
 	was := map[string]items{}
 	for i := range open {
 		c := &conflicts[i]

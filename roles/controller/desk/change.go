@@ -23,14 +23,13 @@ const maxTries = 10
 
 // proposal is a change before it is compared with the head.
 type proposal struct {
-	by      By
-	action  string // for the audit
-	reason  string
-	force   bool
-	now     bool
-	dryRun  bool
-	noRails bool // it goes back to what most zones still hold
-	atOnce  bool // it goes to all zones, however large it is
+	by     By
+	action string // for the audit
+	reason string
+	force  bool
+	now    bool
+	dryRun bool
+	atOnce bool // it goes to all zones, however large it is
 	// endsRollout says that it may be made while a rollout is under way.
 	endsRollout bool
 	// draft makes the change of the head, while such a rollout is kept.
@@ -157,7 +156,7 @@ func (d *Desk) plan(p proposal, forced bool, head *snapshot, out *Outcome) {
 	now := time.Now()
 	out.Rollout = &ledger.Rollout{
 		Revision: head.revision.Number + 1, From: head.revision.Number, State: ledger.RolloutRunning,
-		Reached: []string{zones[0]}, StartedAt: now, StepAt: now,
+		Reached: []string{zones[0]}, Forced: forced, StartedAt: now, StepAt: now,
 	}
 	out.Waiting = zones[1:]
 }

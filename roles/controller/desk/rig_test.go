@@ -82,7 +82,6 @@ type rig struct {
 	*desk.Desk
 	ledger *ledger.Ledger
 	town   *town
-	logs   *strings.Builder
 }
 
 func newRig(t testing.TB) *rig {

@@ -58,29 +58,29 @@ func (d *Desk) at(ctx context.Context, revision ledger.Revision) (*snapshot, err
 	return &snapshot{revision: revision, documents: documents}, err
 }
 
-// read returns documents by their hashes, as far as they can be from the head
+// read returns the documents of a manifest, as far as they can be from the head
 // that was seen last.
-func (d *Desk) read(ctx context.Context, manifest map[string]ledger.Hash) (map[string]*document, error) {
+func (d *Desk) read(ctx context.Context, manifest map[string]ledger.Document) (map[string]*document, error) {
 	documents := make(map[string]*document, len(manifest))
-	var missing []ledger.Hash
-	for service, hash := range manifest {
+	var missing []ledger.Document
+	for service, kept := range manifest {
 		if d.head != nil {
-			if known := d.head.documents[service]; known != nil && known.hash == hash {
+			if known := d.head.documents[service]; known != nil && known.hash == kept.Hash {
 				documents[service] = known
 				continue
 			}
 		}
-		missing = append(missing, hash)
+		missing = append(missing, kept)
 	}
 	texts, err := d.opts.Ledger.Bodies(ctx, missing...)
 	if err != nil {
 		return nil, err
 	}
-	for service, hash := range manifest {
+	for service, kept := range manifest {
 		if documents[service] != nil {
 			continue
 		}
-		if documents[service], err = parseDocument(service, texts[hash]); err != nil {
+		if documents[service], err = parseDocument(service, texts[kept.Hash]); err != nil {
 			return nil, err
 		}
 	}
@@ -88,12 +88,12 @@ func (d *Desk) read(ctx context.Context, manifest map[string]ledger.Hash) (map[s
 }
 
 // readOne returns one document of a manifest; nil if it has none of the service.
-func (d *Desk) readOne(ctx context.Context, manifest map[string]ledger.Hash, service string) (*document, error) {
-	hash, ok := manifest[service]
+func (d *Desk) readOne(ctx context.Context, manifest map[string]ledger.Document, service string) (*document, error) {
+	kept, ok := manifest[service]
 	if !ok {
 		return nil, nil
 	}
-	documents, err := d.read(ctx, map[string]ledger.Hash{service: hash})
+	documents, err := d.read(ctx, map[string]ledger.Document{service: kept})
 	return documents[service], err
 }
 
