@@ -111,7 +111,7 @@ func placeCap(cmd *cobra.Command, call *calling, conn *remote.Conn, r *grlv1.Pla
 	}
 	fmt.Fprintln(errOut, effectText(expected.GetEffect()))
 	if !f.yes && terminal.Asks(cmd.InOrStdin(), errOut) {
-		yes, err := terminal.Confirm(cmd.InOrStdin(), errOut, "Place it?")
+		yes, err := terminal.Confirm(cmd.Context(), cmd.InOrStdin(), errOut, "Place it?")
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -55,11 +56,11 @@ through OIDC, make an API token on the dashboard instead.`,
 // readPassword returns the password in a file, or else asks for it.
 func readPassword(cmd *cobra.Command, file, prompt string) (string, error) {
 	if file == "" {
-		password, err := terminal.Password(cmd.InOrStdin(), cmd.ErrOrStderr(), prompt)
-		if err != nil {
+		password, err := terminal.Password(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), prompt)
+		if errors.Is(err, terminal.ErrNoTerminal) {
 			return "", wrongUse(err)
 		}
-		return password, nil
+		return password, err
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

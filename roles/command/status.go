@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	grlv1 "grl/proto/grl/v1"
-	"grl/roles/command/remote"
 	"grl/roles/command/terminal"
 )
 
@@ -33,13 +32,7 @@ what is disabled. --hosts lists all hosts.`,
 				return err
 			}
 			caps, err := conn.Incident.ListCaps(cmd.Context(), &grlv1.ListCapsRequest{})
-			if remote.NotServed(err) {
-				caps, err = &grlv1.ListCapsResponse{}, nil // a regional controller has none of its own
-			}
-			if err != nil {
-				return err
-			}
-			return printStatus(cmd, &call, status{fleet, caps.GetCaps(), hosts})
+			return printStatus(cmd, &call, status{fleet: fleet, caps: caps.GetCaps(), capsErr: err, hosts: hosts})
 		},
 	}
 	call.connects(cmd)
@@ -52,7 +45,10 @@ what is disabled. --hosts lists all hosts.`,
 type status struct {
 	fleet *grlv1.GetFleetResponse
 	caps  []*grlv1.CapView
-	hosts bool // all of them
+	// capsErr is why they are not known, as at a controller of a region. The tree
+	// is shown all the same.
+	capsErr error
+	hosts   bool // all of them
 }
 
 func printStatus(cmd *cobra.Command, call *calling, s status) error {
@@ -77,6 +73,9 @@ func printStatus(cmd *cobra.Command, call *calling, s status) error {
 		if err := json.Unmarshal(text, &both); err != nil {
 			return err
 		}
+	}
+	if s.capsErr != nil {
+		delete(both, "caps")
 	}
 	text, err := json.Marshal(both)
 	if err != nil {
@@ -105,6 +104,9 @@ func (s *status) remarks() string {
 	}
 	if f.GetAllDisabled() || len(f.GetDisabledServices()) > 0 {
 		lines = append(lines, disabledText(f.GetAllDisabled(), f.GetDisabledServices()))
+	}
+	if s.capsErr != nil {
+		lines = append(lines, "caps are not known: "+s.capsErr.Error())
 	}
 	for _, c := range s.caps {
 		lines = append(lines, fmt.Sprintf("cap %s on %s: %s until %s (%s: %s)", c.GetCap().GetId(), capMatch(c.GetCap()), capGate(c.GetCap()),

@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 
 	"golang.org/x/term"
 )
+
+// ErrNoTerminal says that there is nobody to ask.
+var ErrNoTerminal = errors.New("there is no terminal to ask for the password: name a file with --password-file")
 
 // Is reports whether w is a terminal that can move its cursor.
 func Is(w io.Writer) bool {
@@ -42,12 +46,12 @@ func Printable(s string) string {
 }
 
 // Confirm asks a question that is answered with yes or no, and reports whether
-// the answer is yes. No answer is no.
-func Confirm(r io.Reader, w io.Writer, question string) (bool, error) {
+// the answer is yes. No answer is no. It gives up when ctx ends.
+func Confirm(ctx context.Context, r io.Reader, w io.Writer, question string) (bool, error) {
 	if _, err := fmt.Fprintf(w, "%s [y/N] ", question); err != nil {
 		return false, err
 	}
-	answer, err := bufio.NewReader(r).ReadString('\n')
+	answer, err := await(ctx, func() (string, error) { return bufio.NewReader(r).ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
@@ -55,19 +59,48 @@ func Confirm(r io.Reader, w io.Writer, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// Password asks for a password on the terminal r without showing it.
-func Password(r io.Reader, w io.Writer, prompt string) (string, error) {
+// Password asks for a password on the terminal r without showing it. It gives up
+// when ctx ends, and leaves the terminal as it was.
+func Password(ctx context.Context, r io.Reader, w io.Writer, prompt string) (string, error) {
 	f, ok := r.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return "", errors.New("there is no terminal to ask for the password: name a file with --password-file")
+		return "", ErrNoTerminal
+	}
+	fd := int(f.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
 	}
 	if _, err := fmt.Fprint(w, prompt); err != nil {
 		return "", err
 	}
-	password, err := term.ReadPassword(int(f.Fd()))
+	password, err := await(ctx, func() (string, error) {
+		text, err := term.ReadPassword(fd)
+		return string(text), err
+	})
 	fmt.Fprintln(w)
 	if err != nil {
-		return "", fmt.Errorf("read password: %w", err)
+		return "", fmt.Errorf("read password: %w", errors.Join(err, term.Restore(fd, before)))
 	}
-	return string(password), nil
+	return password, nil
+}
+
+// await returns what read does, unless ctx ends first. A read of a terminal
+// cannot be interrupted: it goes on until the process ends, soon after.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		answers <- answer{text, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", errors.New("interrupted")
+	}
 }

@@ -39,7 +39,7 @@ func TestPrintable(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false, "yes": true, "maybe\n": false} {
 		var out bytes.Buffer
-		got, err := Confirm(strings.NewReader(answer), &out, "Place it?")
+		got, err := Confirm(t.Context(), strings.NewReader(answer), &out, "Place it?")
 		if err != nil || got != want || out.String() != "Place it? [y/N] " {
 			t.Errorf("Confirm with %q = %v, %v after %q; want %v", answer, got, err, out.String(), want)
 		}
@@ -55,7 +55,7 @@ func TestFilesAreNoTerminals(t *testing.T) {
 	if Is(f) || Asks(f, f) || Colours(f) || Is(&bytes.Buffer{}) {
 		t.Error("a file is taken for a terminal")
 	}
-	if password, err := Password(f, f, "Password: "); err == nil {
+	if password, err := Password(t.Context(), f, f, "Password: "); err == nil {
 		t.Errorf("password %q of a file", password)
 	}
 }
