@@ -130,6 +130,22 @@ func TestServicesOfAPersonFromTheProvider(t *testing.T) {
 	wantCode(t, "login without a password", err, connect.CodeUnauthenticated)
 }
 
+// There is an admin, whatever the provider says.
+func TestTheProviderLeavesAnAdmin(t *testing.T) {
+	p := newIDP(t)
+	r := newRig(t, p.settings(t))
+	_, _, err := r.signIn(t, p, ada("staff"))
+	wantCode(t, "a viewer as the first one", err, connect.CodeFailedPrecondition)
+	r.wantNobody(t)
+	r.admitted(t, p, ada("sre"))
+	_, _, err = r.signIn(t, p, ada("staff"))
+	wantCode(t, "the last admin as a viewer", err, connect.CodeFailedPrecondition)
+	r.admitted(t, p, map[string]any{"sub": "2", "groups": []string{"sre"}})
+	if _, who := r.admitted(t, p, ada("staff")); who.Level != access.Viewer {
+		t.Errorf("once there is another admin: %+v", who)
+	}
+}
+
 // Names that a provider gives cannot be those of accounts with a password.
 func TestNamesFromTheProvider(t *testing.T) {
 	p := newIDP(t)
