@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"grl/store"
 )
@@ -32,6 +32,10 @@ const (
 	// opsPerTxn is how many keys are read in a request; etcd takes 128.
 	opsPerTxn = 100
 )
+
+// reconnect is how an endpoint that does not answer is tried again. gRPC would
+// come to wait two minutes.
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
 // Options says which etcd.
 type Options struct {
@@ -67,6 +71,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		TLS:                  o.TLS,
 		Username:             o.Username,
 		Password:             o.Password,
+		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: dialTimeout})},
 		Logger:               zap.NewNop(), // what goes wrong is returned
 	})
 	if err != nil {
@@ -106,7 +111,7 @@ func classify(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, rpctypes.ErrNoSpace) || status.Code(err) == codes.ResourceExhausted && errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace):
+	case errors.Is(err, rpctypes.ErrNoSpace):
 		return fmt.Errorf("%w: etcd: %w", store.ErrFull, err)
 	default:
 		return fmt.Errorf("%w: etcd: %w", store.ErrUnavailable, err)

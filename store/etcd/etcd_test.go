@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -12,7 +13,12 @@ import (
 	"grl/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(runChild())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open returns what opens an empty part of a cluster, until the test ends.
 func open(cluster *storetest.Etcd) func(testing.TB) store.Engine {

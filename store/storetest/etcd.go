@@ -28,10 +28,10 @@ type node struct {
 	log     *bytes.Buffer // what it said; read it after the process ended
 }
 
-// StartEtcd starts an etcd of so many nodes with its default limits, which runs
-// until the test ends, and waits until it answers. It skips the test if etcd is
-// not installed.
-func StartEtcd(t testing.TB, nodes int) *Etcd {
+// StartEtcd starts an etcd of so many nodes with its default limits and these
+// arguments, which runs until the test ends, and waits until it answers. It
+// skips the test if etcd is not installed.
+func StartEtcd(t testing.TB, nodes int, arguments ...string) *Etcd {
 	t.Helper()
 	binary, err := exec.LookPath("etcd")
 	if err != nil {
@@ -46,13 +46,13 @@ func StartEtcd(t testing.TB, nodes int) *Etcd {
 	dir := t.TempDir()
 	for i := range nodes {
 		client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[2*i]), fmt.Sprintf("http://127.0.0.1:%d", ports[2*i+1])
-		e.nodes = append(e.nodes, &node{url: client, command: []string{
+		e.nodes = append(e.nodes, &node{url: client, command: append([]string{
 			binary, "--name", fmt.Sprint("n", i), "--data-dir", filepath.Join(dir, fmt.Sprint("n", i)),
 			"--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-token", filepath.Base(dir),
 			"--logger", "zap", "--log-level", "warn",
-		}})
+		}, arguments...)})
 	}
 	t.Cleanup(func() {
 		for i := range e.nodes {
