@@ -265,6 +265,18 @@ func (v Version) After(w Version) bool {
 // Any reports whether c says anything: a limit, or what holds beside limits.
 func (c *Configuration) Any() bool { return c.Revision > 0 || c.Serial > 0 }
 
+// Limited returns the names of the services that have limits or a cap.
+func (c *Configuration) Limited() map[string]bool {
+	names := make(map[string]bool, len(c.Services))
+	for i := range c.Services {
+		names[c.Services[i].Name] = true
+	}
+	for i := range c.Caps {
+		names[c.Caps[i].Service] = true
+	}
+	return names
+}
+
 // ByName returns the buckets of c by their full names, those that stand for
 // caps too.
 func (c *Configuration) ByName() map[string]*Bucket {

@@ -19,8 +19,6 @@ import (
 	"grl/roles/aggregator"
 	"grl/roles/client"
 	"grl/roles/client/proxy"
-	"grl/roles/controller"
-	"grl/store"
 )
 
 // validateClient builds the proxies too, which has no effect: they alone know
@@ -188,27 +186,5 @@ func buildAggregator(_ context.Context, c Config, p parts) (*node, error) {
 		run: a.Run, ready: a.Ready,
 		handlers: map[string]http.Handler{"aggregator.listen": a.Handler()},
 		services: []string{grlv1connect.TreeServiceName},
-	}, nil
-}
-
-// buildController opens the store, which closes after the controller ended.
-func buildController(ctx context.Context, c Config, p parts) (*node, error) {
-	s, err := store.Open(ctx, c.Controller.DB)
-	if err != nil {
-		return nil, fmt.Errorf("controller.db: %w", err)
-	}
-	ctl, err := controller.New(ctx, controller.Options{
-		Config: c.Controller, Version: p.version, Registry: p.registry, Store: s,
-		Log:     p.log.With("region", c.Controller.Region),
-		HTTP:    p.dial(anyController),
-		AnyHost: reachable(c.Controller.Listen),
-	})
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return &node{
-		run: ctl.Run, ready: ctl.Ready, reload: ctl.Reload, close: s.Close,
-		handlers: map[string]http.Handler{"controller.listen": ctl.Handler()},
-		services: []string{grlv1connect.TreeServiceName, grlv1connect.ViewServiceName},
 	}, nil
 }

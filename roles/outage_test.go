@@ -290,9 +290,9 @@ func TestChangedLimitIsInForce(t *testing.T) {
 		f := newFleet(t, limits(deny1000), []string{"z1", "z2"}, 1000, 1000)
 		f.offer(settling)
 		f.steady("at the old limit", 3, 1000, 0.02)
-		f.Limits(limits("limit: {rps: 500}; behavior: deny"))
+		f.Limits(limits("limit: {rps: 1200}; behavior: deny"))
 		f.offer(time.Second)
-		f.steady("at the new limit", 5, 500, 0.03)
+		f.steady("at the new limit", 5, 1200, 0.03)
 		f.Limits("service: shop\nowner: nobody\n")
 		f.offer(time.Second)
 		if c := total(f.offer(10 * time.Second)); c.dropped != 0 {

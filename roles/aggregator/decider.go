@@ -237,8 +237,8 @@ func (n *node) fill(m *grlv1.Directive, d *decider, h *host, since uint64) {
 	if since == n.version || h.config == nil {
 		return
 	}
-	for i := range h.config.Services {
-		for _, cell := range n.services[h.config.Services[i].Name] {
+	for service := range h.config.Limited() {
+		for _, cell := range n.services[service] {
 			s := &n.states[cell]
 			if s.version <= since || s.decider != d {
 				continue

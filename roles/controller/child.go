@@ -18,6 +18,7 @@ import (
 type child struct {
 	hello  *grlv1.Hello
 	zone   *zone
+	detail *grlv1.Detail // its last one; nil: none yet
 	wake   chan struct{} // something to send; capacity 1
 	sums   law.Child
 	ids    []limiter.CellID // number → cell it named
@@ -34,6 +35,7 @@ type child struct {
 	series   []*series   // by number: where the recorder keeps it
 	at       []uint32    // by cell: the number of the child's for it, plus 1
 	lost     time.Time   // its stream closed
+	detailAt time.Time
 	last     *grlv1.Report
 	nodes    []*grlv1.Node // those below it
 	nodesAt  time.Time
@@ -84,6 +86,7 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 	}
 	n.children[c] = true
 	n.changed()
+	n.heard = max(n.heard, wire.HeardEpoch(hello, n.own.name))
 	if r := n.region; r != nil {
 		r.below = max(r.below, wire.HeardEpoch(hello, globalDecider))
 		r.epoch = max(r.epoch, r.below)
@@ -207,6 +210,9 @@ func (n *node) take(now time.Time, c *child, m *grlv1.Report) {
 	m.RefusedReason = wire.Reason(m.GetRefusedReason())
 	c.sequence, c.heard, c.last = m.GetSequence(), now, m
 	n.noticeUsedUp(c)
+	if stamp, ok := c.taken(n.own.name); ok && stamp.Epoch < wire.MaxEpoch {
+		n.heard = max(n.heard, stamp.Epoch)
+	}
 	n.received++
 	c.rates.Note(c.sequence, n.received)
 	if !m.GetRatesOnly() {
@@ -219,8 +225,11 @@ func (n *node) take(now time.Time, c *child, m *grlv1.Report) {
 }
 
 // follows returns the epoch of another controller whose directives the child
-// takes instead of ours, 0 if it takes ours.
+// takes instead of ours, 0 if it takes ours, or this node does not lead.
 func (n *node) follows(c *child) uint64 {
+	if !n.leads {
+		return 0
+	}
 	if stamp, ok := c.taken(n.own.name); ok && stamp.Epoch > n.epoch && stamp.Epoch <= wire.MaxEpoch {
 		return stamp.Epoch
 	}
@@ -231,7 +240,7 @@ func (n *node) follows(c *child) uint64 {
 // that was not published yet: a controller whose store was lost, or restored,
 // had the same one before. Else 0.
 func (n *node) ahead(c *child) uint64 {
-	if stamp, ok := c.taken(n.own.name); ok && stamp.Epoch == n.epoch && stamp.Sequence > n.own.stamp.Sequence {
+	if stamp, ok := c.taken(n.own.name); ok && n.leads && stamp.Epoch == n.epoch && stamp.Sequence > n.own.stamp.Sequence {
 		return n.epoch
 	}
 	return 0
@@ -258,6 +267,9 @@ func (n *node) noticeUsedUp(c *child) {
 // usedUp reports whether receivers may refuse directives of this epoch because
 // they have heard that one.
 func (n *node) usedUp(heard uint64) bool {
+	if !n.leads {
+		return false // it takes an epoch above all once it leads
+	}
 	return heard > n.epoch || heard == n.epoch && n.own.stamp == (law.Stamp{})
 }
 

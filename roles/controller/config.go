@@ -9,6 +9,7 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/law"
+	"grl/roles/controller/people"
 )
 
 // Config is the section [controller] of grl.toml.
@@ -27,11 +28,24 @@ type Config struct {
 	// Listen is the address for aggregators, the API, the dashboard, metrics
 	// and health.
 	Listen string `mapstructure:"listen"`
-	// DB is the directory of the store: grl.db and history.db.
+	// Store keeps the configuration, caps, the audit and accounts: "sqlite", in
+	// DB, for one controller, or "etcd", for a group of them that elect one.
+	Store string `mapstructure:"store"`
+	// Etcd holds the addresses of etcd, as URLs, for the store "etcd".
+	Etcd []string `mapstructure:"etcd"`
+	// DB is the directory of history.db and, with the store "sqlite", grl.db.
 	DB string `mapstructure:"db"`
 	// Limits is a directory of limits files to load and watch. Empty: the
 	// store alone says what the limits are.
 	Limits string `mapstructure:"limits"`
+	// OIDCIssuer is an OpenID provider that also signs people in, and the others
+	// how it does; empty: there is none. See people.OIDC.
+	OIDCIssuer           string   `mapstructure:"oidc_issuer"`
+	OIDCClientID         string   `mapstructure:"oidc_client_id"`
+	OIDCClientSecretFile string   `mapstructure:"oidc_client_secret_file"`
+	OIDCAdmins           []string `mapstructure:"oidc_admins"`
+	OIDCEditors          []string `mapstructure:"oidc_editors"`
+	OIDCViewers          []string `mapstructure:"oidc_viewers"`
 	// PublicURL is where people reach the dashboard; refusals link to it.
 	// Empty: no links.
 	PublicURL string `mapstructure:"public_url"`
@@ -44,7 +58,30 @@ func Default() Config {
 		Parent:   []string{},
 		Autonomy: law.Autonomy,
 		Listen:   "127.0.0.1:7070",
+		Store:    SQLite,
+		Etcd:     []string{"http://127.0.0.1:2379"},
 		DB:       "grl-data",
+
+		OIDCAdmins:  []string{},
+		OIDCEditors: []string{},
+		OIDCViewers: []string{},
+	}
+}
+
+// Values of Config.Store.
+const (
+	SQLite = "sqlite"
+	Etcd   = "etcd"
+)
+
+// OIDC returns the provider that signs people in, nil if there is none.
+func (c Config) OIDC() *people.OIDC {
+	if c.OIDCIssuer == "" {
+		return nil
+	}
+	return &people.OIDC{
+		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, SecretFile: c.OIDCClientSecretFile, PublicURL: c.PublicURL,
+		Admins: c.OIDCAdmins, Editors: c.OIDCEditors, Viewers: c.OIDCViewers,
 	}
 }
 
@@ -61,15 +98,44 @@ func (c Config) Validate() error {
 	if c.Autonomy != 0 && (c.Autonomy < time.Millisecond || c.Autonomy > 24*time.Hour) {
 		errs = append(errs, fmt.Errorf(`controller.autonomy: %v is neither 0 nor from 1ms to 24h (write a unit: "30s")`, c.Autonomy))
 	}
+	errs = append(errs, c.validateStore())
+	if o := c.OIDC(); o != nil {
+		errs = append(errs, o.Validate())
+	}
 	if c.DB == "" {
 		errs = append(errs, errors.New("controller.db: empty; it names the directory of the store"))
 	}
 	if c.PublicURL != "" {
-		if u, err := url.Parse(c.PublicURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		if !isURL(c.PublicURL) {
 			errs = append(errs, fmt.Errorf("controller.public_url: %q is no URL like https://grl.example.com", c.PublicURL))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// validateStore returns what is wrong with where the configuration is kept.
+func (c Config) validateStore() error {
+	if c.Store == SQLite {
+		return nil
+	}
+	if c.Store != Etcd {
+		return fmt.Errorf("controller.store: %q is neither %s nor %s", c.Store, SQLite, Etcd)
+	}
+	var errs []error
+	if len(c.Etcd) == 0 {
+		errs = append(errs, errors.New("controller.etcd: empty; it holds the addresses of etcd"))
+	}
+	for _, address := range c.Etcd {
+		if !isURL(address) {
+			errs = append(errs, fmt.Errorf("controller.etcd: %q is no URL like http://127.0.0.1:2379", address))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isURL(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // validateParent returns what keeps c from being that of a regional controller,
@@ -80,7 +146,7 @@ func (c Config) validateParent() error {
 	}
 	var errs []error
 	for _, address := range c.Parent {
-		if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		if !isURL(address) {
 			errs = append(errs, fmt.Errorf("controller.parent: %q is no URL like http://127.0.0.1:7070", address))
 		}
 	}

@@ -11,23 +11,20 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"grl/limiter"
 	"grl/limiter/law"
-	"grl/proto/grl/v1/grlv1connect"
 	"grl/proto/uplink"
-	"grl/proto/wire"
+	"grl/roles/controller/desk"
+	"grl/roles/controller/people"
 	"grl/store"
-	"grl/web"
+	"grl/store/ledger"
 )
 
 // Options says how a controller runs.
@@ -37,8 +34,15 @@ type Options struct {
 	Version string
 	// Registry takes the controller's metrics.
 	Registry prometheus.Registerer
-	// Store is open and stays the caller's to close, after Run.
+	// Store keeps the history, and the ledger unless there is an Engine. It is
+	// open and stays the caller's to close, after Run.
 	Store *store.Store
+	// Engine keeps the ledger of a group of controllers, who elect one that leads;
+	// nil: the Store does, and this controller is alone. It stays the caller's to
+	// close.
+	Engine store.Engine
+	// People signs people in; nil: nobody can.
+	People *people.People
 	// HTTP dials the parent; nil means uplink.HTTPClient().
 	HTTP *http.Client
 	// AnyHost says that the listener is reachable under names that are not
@@ -52,17 +56,25 @@ type Controller struct {
 	name    string
 	bootID  uint64
 	metrics metrics
+	engine  store.Engine
+	ledger  *ledger.Ledger
+	desk    *desk.Desk
 	moved   chan struct{} // sums moved: decide soon; capacity 1
-	reload  chan struct{} // read the limits directory now; capacity 1
+	reread  chan struct{} // read the limits directory now; capacity 1
 	stop    chan struct{} // closed when Run ends: streams must end
 	streams sync.WaitGroup
 
-	mu      sync.Mutex // guards all below
-	node    *node
-	ended   bool
-	loaded  time.Time // the active revision was made
-	refused string    // why the limits directory was
-	traffic traffic
+	reloading sync.Mutex // serialises reload; taken before mu
+	shelf     shelf      // guarded by reloading
+
+	mu        sync.Mutex // guards all below
+	node      *node
+	ended     bool
+	state     ledger.State  // that is installed
+	installed chan struct{} // closed, and replaced, when another one is
+	loaded    time.Time     // the revision was made, or taken from the parent
+	refused   string        // why the limits directory was
+	traffic   traffic
 }
 
 // New reads the configuration and the epoch from the store and, if the store
@@ -71,10 +83,6 @@ type Controller struct {
 // start quietly.
 func New(ctx context.Context, o Options) (*Controller, error) {
 	if err := o.Config.Validate(); err != nil {
-		return nil, err
-	}
-	epoch, err := o.Store.NextEpoch(ctx, 0)
-	if err != nil {
 		return nil, err
 	}
 	zones, err := o.Store.Zones(ctx)
@@ -99,15 +107,22 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 		opts:   o,
 		name:   host + "/" + strconv.Itoa(os.Getpid()),
 		bootID: rand.Uint64(),
+		engine: o.Engine,
 		moved:  make(chan struct{}, 1),
-		reload: make(chan struct{}, 1),
+		reread: make(chan struct{}, 1),
 		stop:   make(chan struct{}),
-		node:   newNode(now, epoch, recent),
+		node:   newNode(now, recent),
+
+		installed: make(chan struct{}),
 	}
+	if c.engine == nil {
+		c.engine = o.Store
+	}
+	c.ledger = ledger.New(c.engine)
+	c.desk = desk.New(desk.Options{Ledger: c.ledger, Traffic: load{c}, Log: o.Log})
 	if o.Config.Regional() {
 		c.node.regional(o.Config.Region, o.Config.Autonomy)
 	}
-	c.node.lead(epoch)
 	c.metrics = newMetrics(o.Registry, c)
 	for _, w := range o.Store.Warnings() {
 		o.Log.ErrorContext(ctx, "store was damaged", "warning", w)
@@ -122,32 +137,11 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Handler serves the streams of children, the API and the dashboard.
-func (c *Controller) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle(grlv1connect.NewTreeServiceHandler(c, connect.WithReadMaxBytes(wire.MaxDown)))
-	var hosts []string
-	if u, err := url.Parse(c.opts.Config.PublicURL); err == nil && u.Hostname() != "" {
-		hosts = append(hosts, u.Hostname())
-	}
-	dashboard := web.Options{
-		Backend: view{Controller: c},
-		Log:     c.opts.Log,
-		Version: c.opts.Version,
-		Hosts:   hosts,
-		AnyHost: c.opts.AnyHost,
-	}
-	path, api := grlv1connect.NewViewServiceHandler(view{Controller: c}, connect.WithReadMaxBytes(wire.MaxReport))
-	mux.Handle(path, web.CheckHost(dashboard, api))
-	mux.Handle("/", web.New(dashboard))
-	return mux
-}
-
 // Ready returns why the controller cannot decide yet, nil once it can.
 func (c *Controller) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.node.mayPublish(time.Now()) {
+	if !c.node.complete(time.Now()) {
 		return fmt.Errorf("warming up: %d zones have not reported since the start", len(c.node.missing))
 	}
 	if c.opts.Config.Regional() && c.node.config.Revision == 0 {
@@ -162,14 +156,20 @@ func (c *Controller) Ready() error {
 }
 
 // Reload reads the limits directory now instead of at its next change.
-func (c *Controller) Reload() { wake(c.reload) }
+func (c *Controller) Reload() { wake(c.reread) }
 
 // Run works until ctx ends, and returns when all streams have ended and what
 // was counted is in the history.
 func (c *Controller) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.campaign(ctx) })
 	g.Go(func() error { return c.decide(ctx) })
 	g.Go(func() error { return c.watchLimits(ctx) })
+	g.Go(func() error { return c.rollOut(ctx) })
+	g.Go(func() error { return c.followLedger(ctx) })
+	if c.opts.People != nil {
+		g.Go(func() error { return c.opts.People.Run(ctx) })
+	}
 	g.Go(func() error { return c.record(ctx) })
 	if c.opts.Config.Regional() {
 		for _, address := range c.opts.Config.Parent {
@@ -236,17 +236,6 @@ func (c *Controller) wakeChildren() {
 	}
 }
 
-// install makes a configuration the active one.
-func (c *Controller) install(ctx context.Context, revision store.Revision, services []limiter.Service) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.node.install(&limiter.Configuration{Epoch: c.node.epoch, Revision: revision.Number, Services: services, PublicURL: c.opts.Config.PublicURL}, nil, nil)
-	c.loaded = revision.At
-	c.wakeChildren()
-	wake(c.moved)
-	c.opts.Log.InfoContext(ctx, "installed configuration", "revision", revision.Number, "services", len(services), "buckets", len(c.node.buckets))
-}
-
 // raise makes the epoch higher than one that is used up, 0 for none, so that
 // receivers take this controller's directives although its store was lost or
 // restored.
@@ -254,7 +243,7 @@ func (c *Controller) raise(ctx context.Context, heard uint64) {
 	if heard == 0 {
 		return
 	}
-	epoch, err := c.opts.Store.NextEpoch(ctx, heard)
+	epoch, err := c.ledger.NextEpoch(ctx, heard)
 	if err != nil {
 		c.opts.Log.ErrorContext(ctx, "cannot raise the epoch: nodes will refuse directives", "heard", heard, "err", err)
 		return

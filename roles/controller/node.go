@@ -31,6 +31,7 @@ type node struct {
 	own     *voice          // what it decides itself
 	voices  []*voice        // all that its children hear
 	rival   uint64          // epoch of another controller that a child follows; 0: none
+	heard   uint64          // highest epoch of its own decider that a child has heard
 	warm    bool            // may publish
 	missing map[string]bool // zones of before the start that have not reported
 
@@ -94,10 +95,9 @@ type boot struct {
 	counts map[limiter.CellID]law.Counts
 }
 
-func newNode(now time.Time, epoch uint64, zones []string) *node {
+func newNode(now time.Time, zones []string) *node {
 	n := &node{
 		began:    now,
-		epoch:    epoch,
 		missing:  make(map[string]bool),
 		config:   &limiter.Configuration{},
 		zones:    make(map[string]*zone),

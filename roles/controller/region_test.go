@@ -31,7 +31,7 @@ func newRegional(up *rig, name string, boot uint64) *regional {
 // restart is a start of the region's controller; it keeps no copy.
 func (r *regional) restart() {
 	r.now = r.up.now
-	r.n = newNode(r.now, 7, nil)
+	r.n = newNode(r.now, nil)
 	r.n.regional(r.name, law.Autonomy)
 	r.n.lead(7)
 	r.n.warm = true

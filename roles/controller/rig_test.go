@@ -32,7 +32,7 @@ func newRig(t tester, c *limiter.Configuration, zones ...string) *rig {
 
 // start is a start of the controller.
 func (r *rig) start(epoch uint64, c *limiter.Configuration, zones ...string) {
-	r.n = newNode(r.now, epoch, zones)
+	r.n = newNode(r.now, zones)
 	r.n.lead(epoch)
 	c.Epoch = epoch
 	r.n.install(c, nil, nil)

@@ -164,10 +164,10 @@ func TestRolloutThatHarmsIsSeen(t *testing.T) {
 			w.count("pay/a", true, counts(tt.offeredReached, tt.reached))
 			w.count("pay/a", false, counts(tt.rest, tt.others))
 			w.count("pay/other", true, counts(1000, 1))
-			if bucket, _ := w.harmed(now.Add(leastWatched - 1)); bucket != "" {
+			if bucket, _ := w.harmed(now.Add(leastWatched-1), nil); bucket != "" {
 				t.Errorf("harm to %q seen at once", bucket)
 			}
-			if bucket, rise := w.harmed(now.Add(leastWatched)); (bucket != "") != tt.expectHarm {
+			if bucket, rise := w.harmed(now.Add(leastWatched), nil); (bucket != "") != tt.expectHarm {
 				t.Errorf("harmed = %q, %v; want harm: %v", bucket, rise, tt.expectHarm)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/law"
+	"grl/proto/access"
 	"grl/proto/downlink"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/wire"
@@ -34,6 +35,10 @@ func (c *Controller) Join(ctx context.Context, s *downlink.Stream) error {
 	hello := first.GetHello()
 	if err := checkHello(hello, c.opts.Config); err != nil {
 		return rpcError(connect.CodeFailedPrecondition, err)
+	}
+	if err := checkIdentity(access.From(ctx).Node, hello); err != nil {
+		c.opts.Log.WarnContext(ctx, "refused hello", "node", hello.GetNode(), "err", err)
+		return rpcError(connect.CodePermissionDenied, err)
 	}
 	before, err := wire.ConfirmedCounts(hello.GetConfirmed())
 	if err != nil {
@@ -205,7 +210,8 @@ func (c *Controller) takeIn(ctx context.Context, child *child, m *grlv1.JoinRequ
 			c.wakeParents()
 		}
 	case m.GetDetail() != nil:
-		c.traffic.add(time.Now(), m.GetDetail())
+		child.detail, child.detailAt = m.GetDetail(), time.Now()
+		c.traffic.add(child.detailAt, m.GetDetail())
 		c.tellDetail(m.GetDetail())
 	}
 	return nil

@@ -81,8 +81,9 @@ func (w *watch) count(bucket string, reached bool, more law.Counts) {
 }
 
 // harmed returns the bucket whose share of drops rose most, and by how much, if
-// that is more than it may; else "".
-func (w *watch) harmed(now time.Time) (bucket string, rise float64) {
+// that is more than it may; else "". expected returns the share that a bucket
+// may drop in any case; nil: none.
+func (w *watch) harmed(now time.Time, expected func(bucket string) float64) (bucket string, rise float64) {
 	if w.since.IsZero() || now.Sub(w.since) < leastWatched {
 		return "", 0
 	}
@@ -97,6 +98,9 @@ func (w *watch) harmed(now time.Time) (bucket string, rise float64) {
 			// What rises everywhere is not the rollout's doing.
 			before, known = max(before, dropShare(others)), true
 		}
+		if known && share-before > worst && expected != nil {
+			before = max(before, expected(name))
+		}
 		if known && share-before > worst {
 			bucket, worst = name, share-before
 		}
@@ -105,6 +109,29 @@ func (w *watch) harmed(now time.Time) (bucket string, rise float64) {
 		return "", 0
 	}
 	return bucket, worst
+}
+
+// expected returns the share of what a bucket is offered now that lies above its
+// limit: what somebody who forced the limit wants dropped.
+func (n *node) expected(bucket string) float64 {
+	var offered, above float64
+	for i := range n.states {
+		s := &n.states[i]
+		if s.bucket == nil || s.bucket != n.buckets[bucket] {
+			continue
+		}
+		rps := s.rate.Offered.RPS()
+		offered += rps
+		if s.bucket.Block {
+			above += rps
+		} else {
+			above += max(0, rps-s.bucket.Limit(n.cells.ID(i).Instance))
+		}
+	}
+	if offered == 0 {
+		return 0
+	}
+	return above / offered
 }
 
 func added(a, b law.Counts) law.Counts {

@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"grl/proto/grl/v1/grlv1connect"
+	"grl/proto/wire"
+	"grl/roles/controller/api"
+	"grl/roles/controller/people"
+	"grl/web"
+)
+
+// Services are the names of the services that Handler serves.
+func Services() []string {
+	return []string{
+		grlv1connect.TreeServiceName, grlv1connect.ViewServiceName, grlv1connect.ConfigServiceName,
+		grlv1connect.IncidentServiceName, grlv1connect.AuditServiceName, grlv1connect.AccessServiceName,
+	}
+}
+
+// Handler serves the streams of children, the API and the dashboard. Who asks is
+// in the context of a request, see access.From: what stands before it puts it
+// there, and lets through only what that one may.
+func (c *Controller) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(grlv1connect.NewTreeServiceHandler(c, connect.WithReadMaxBytes(wire.MaxDown)))
+	pages := c.pages()
+	for _, route := range c.routes() {
+		mux.Handle(route.Path, web.CheckHost(pages, route.Handler))
+	}
+	mux.Handle("/", web.New(pages))
+	return mux
+}
+
+// routes returns the services for people.
+func (c *Controller) routes() []api.Route {
+	path, handler := grlv1connect.NewViewServiceHandler(view{Controller: c}, connect.WithReadMaxBytes(wire.MaxReport))
+	routes := []api.Route{{Path: path, Handler: handler}}
+	if c.opts.Config.Regional() {
+		routes = append(routes, api.Elsewhere(fmt.Sprintf(
+			"this controller takes its configuration from its parent: ask %s", strings.Join(c.opts.Config.Parent, " or ")))...)
+	} else {
+		routes = append(routes, api.Routes(api.Options{Desk: c.desk, Ledger: c.ledger, Log: c.opts.Log})...)
+	}
+	if c.opts.People != nil {
+		path, handler := grlv1connect.NewAccessServiceHandler(c.opts.People.Service(), connect.WithReadMaxBytes(people.MaxRequest))
+		routes = append(routes, api.Route{Path: path, Handler: handler})
+	}
+	return routes
+}
+
+func (c *Controller) pages() web.Options {
+	o := web.Options{Backend: view{Controller: c}, Log: c.opts.Log, Version: c.opts.Version, AnyHost: c.opts.AnyHost}
+	if u, err := url.Parse(c.opts.Config.PublicURL); err == nil && u.Hostname() != "" {
+		o.Hosts = append(o.Hosts, u.Hostname())
+	}
+	if c.opts.People != nil {
+		o.People = c.opts.People
+	}
+	return o
+}

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"grl/store"
+)
+
+const (
+	// retryCampaign is how long to wait before the next try to lead, or to read
+	// the ledger, after one that failed.
+	retryCampaign = time.Second
+	// resignWithin bounds how long the end of a controller waits for the store to
+	// hear that it resigns.
+	resignWithin = 2 * time.Second
+)
+
+// campaign has the controller lead its group whenever it can, until ctx ends. The
+// others only listen, so that any can take over at once.
+func (c *Controller) campaign(ctx context.Context) error {
+	for ctx.Err() == nil {
+		leadership, err := c.engine.Campaign(ctx, c.election(), c.name)
+		if err == nil {
+			err = c.lead(ctx, leadership)
+		}
+		if err != nil && ctx.Err() == nil {
+			c.opts.Log.ErrorContext(ctx, "cannot lead; trying again", "err", err)
+			pause(ctx, retryCampaign)
+		}
+	}
+	return nil
+}
+
+// election names what the controllers of one group compete for.
+func (c *Controller) election() string {
+	if c.opts.Config.Regional() {
+		return "controller of region " + c.opts.Config.Region
+	}
+	return "controller"
+}
+
+// lead leads until the leadership is lost, or ctx ends. The epoch is taken after
+// the leadership was won, so it is above that of every leader before.
+func (c *Controller) lead(ctx context.Context, leadership store.Leadership) error {
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignWithin)
+		defer cancel()
+		if err := leadership.Resign(bounded); err != nil {
+			c.opts.Log.WarnContext(ctx, "cannot resign; another one leads once the lease has ended", "err", err)
+		}
+	}()
+	c.mu.Lock()
+	heard := c.node.heard
+	c.mu.Unlock()
+	epoch, err := c.ledger.NextEpoch(ctx, heard)
+	if err != nil {
+		return err
+	}
+	if err := c.reload(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.node.lead(epoch)
+	c.wakeChildren()
+	wake(c.moved)
+	c.mu.Unlock()
+	c.opts.Log.InfoContext(ctx, "leads", "epoch", epoch)
+	select {
+	case <-ctx.Done():
+	case <-leadership.Lost():
+		c.opts.Log.WarnContext(ctx, "lost the lead; listening", "epoch", epoch)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.node.listen()
+	return nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"grl/limiter"
+	"grl/policy/guard"
+	grlv1 "grl/proto/grl/v1"
+	"grl/roles/controller/desk"
+)
+
+// load answers what the desk asks of the traffic.
+type load struct{ *Controller }
+
+// detailKept is how long a detail, which comes every ten seconds, speaks for
+// now.
+const detailKept = 30 * time.Second
+
+// Offered returns the requests per second that are offered now to a service by
+// callers and procedures that match; false: cannot tell. Where the service has
+// limits, a bucket must cover the match: of single procedures nothing else is
+// known.
+func (l load) Offered(service string, match limiter.Match) (float64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	best, known := l.node.pairsOffered(now, service, match)
+	for name, b := range l.node.buckets {
+		if b.Service != service || b.Cap != nil || !same(b.Match.Procedure, match.Procedure) || !covers(b.Match.Caller, match.Caller) {
+			continue
+		}
+		known = true
+		if same(b.Match.Caller, match.Caller) || b.HasCallers() {
+			best = max(best, l.node.bucketOffered(b, match.Caller))
+		} else {
+			best = max(best, l.node.callersOffered(now, name, match.Caller))
+		}
+	}
+	return best, known
+}
+
+// bucketOffered sums the cells of a bucket whose callers match.
+func (n *node) bucketOffered(b *limiter.Bucket, caller limiter.Pattern) (rps float64) {
+	for i := range n.states {
+		if s := &n.states[i]; s.bucket == b && (!b.HasCallers() || matches(caller, n.cells.ID(i).Caller)) {
+			rps += s.rate.Offered.RPS()
+		}
+	}
+	return rps
+}
+
+// pairsOffered sums the pairs of a service without limits.
+func (n *node) pairsOffered(now time.Time, service string, match limiter.Match) (rps float64, known bool) {
+	for c := range n.children {
+		d := c.detail
+		if d == nil || now.Sub(c.detailAt) > detailKept || d.GetWindowMs() == 0 {
+			continue
+		}
+		for _, s := range d.GetServices() {
+			if s.GetService() != service {
+				continue
+			}
+			known = true
+			requests := uint64(0)
+			for _, p := range s.GetPairs() {
+				if matches(match.Caller, p.GetCaller()) && matches(match.Procedure, p.GetProcedure()) {
+					requests += p.GetOffered()
+				}
+			}
+			if anyOf(match.Caller) && anyOf(match.Procedure) {
+				requests += s.GetRestOffered()
+			}
+			rps += float64(requests) * 1000 / float64(d.GetWindowMs())
+		}
+	}
+	return rps, known
+}
+
+// callersOffered sums the callers of a bucket that match.
+func (n *node) callersOffered(now time.Time, bucket string, caller limiter.Pattern) (rps float64) {
+	for c := range n.children {
+		d := c.detail
+		if d == nil || now.Sub(c.detailAt) > detailKept || d.GetWindowMs() == 0 {
+			continue
+		}
+		for _, b := range d.GetBuckets() {
+			if b.GetBucket() != bucket {
+				continue
+			}
+			for _, counts := range b.GetCallers() {
+				if matches(caller, counts.GetCaller()) {
+					rps += float64(counts.GetOffered()) * 1000 / float64(d.GetWindowMs())
+				}
+			}
+		}
+	}
+	return rps
+}
+
+// anyOf reports whether a pattern selects every name.
+func anyOf(p limiter.Pattern) bool { return p == "" || p == "*" }
+
+// same reports whether two patterns select the same names.
+func same(a, b limiter.Pattern) bool { return a == b || anyOf(a) && anyOf(b) }
+
+// matches reports whether a pattern selects a name.
+func matches(p limiter.Pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(string(p), "*"); ok || p == "" {
+		return strings.HasPrefix(name, prefix)
+	}
+	return string(p) == name
+}
+
+// covers reports whether wide selects all names that narrow does.
+func covers(wide, narrow limiter.Pattern) bool {
+	if same(wide, narrow) {
+		return true
+	}
+	prefix, ok := strings.CutSuffix(string(wide), "*")
+	return (ok || wide == "") && strings.HasPrefix(strings.TrimSuffix(string(narrow), "*"), prefix) && narrow != ""
+}
+
+// History returns what the cells of a bucket were offered in the minutes that
+// start in [from, to), as far as there is any.
+func (l load) History(ctx context.Context, bucket string, from, to time.Time) ([]guard.Cell, error) {
+	var cells []guard.Cell
+	for _, id := range l.opts.Store.CellsOf(bucket) {
+		minutes, err := l.opts.Store.Minutes(ctx, id, from, to)
+		if err != nil {
+			return nil, err
+		}
+		if len(minutes) == 0 {
+			continue
+		}
+		cell := guard.Cell{ID: id}
+		for _, m := range minutes {
+			cell.Minutes = append(cell.Minutes, guard.Minute{
+				Start:     m.Start.Unix() / 60,
+				Offered:   float64(m.Offered) / 60,
+				ShadowRPS: float64(m.ShadowDropped) / 60,
+			})
+		}
+		cells = append(cells, cell)
+	}
+	return cells, nil
+}
+
+// Cap returns what a cap does now; zero if it is not known yet.
+func (l load) Cap(service, id string) desk.CapLoad {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.node
+	var out desk.CapLoad
+	if i, ok := n.cells.Find(limiter.CellID{Bucket: service + "/" + limiter.CapPrefix + id}); ok {
+		dropped, _ := n.flows[i].shares(n.ticks)
+		out.OfferedRPS = n.states[i].rate.Offered.RPS()
+		out.DroppedRPS = dropped * out.OfferedRPS
+	}
+	for c := range n.children {
+		for _, m := range c.nodes {
+			if m.GetRole() != grlv1.Role_ROLE_CLIENT {
+				continue
+			}
+			out.Clients++
+			if m.GetConfigSerial() >= n.config.Serial {
+				out.Holding++
+			}
+		}
+	}
+	return out
+}
+
+// Zones returns the names of the zones that live, in the order in which a
+// rollout reaches them: those with the fewest hosts first, since less depends on
+// them.
+func (l load) Zones() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.node.zonesByHosts()
+}
+
+func (n *node) zonesByHosts() []string {
+	hosts := make(map[string]uint32)
+	for c := range n.children {
+		if c.begun {
+			hosts[c.zone.name] += c.hosts()
+		}
+	}
+	names := make([]string, 0, len(hosts))
+	for name := range hosts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(hosts[a], hosts[b]), cmp.Compare(a, b)) })
+	return names
+}
