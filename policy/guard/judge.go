@@ -164,21 +164,18 @@ func (p Pair) raised() (instance string, ok bool) {
 	return "", false
 }
 
-// predicted says what the bucket as it shall be would have dropped.
+// predicted says what the bucket as it shall be would have dropped. What is
+// offered now stands in for history in the text only: a moment is no week.
 func predicted(p Pair, m measured) (Finding, bool) {
 	if !p.tightens() {
 		return Finding{}, false
 	}
-	f := Finding{Rail: PredictedDrops, Bucket: p.Name(), DropShare: m.after, Predicted: m.known || m.now || p.After.Block}
+	f := Finding{Rail: PredictedDrops, Bucket: p.Name(), DropShare: m.after, Predicted: m.known || m.now}
 	switch {
 	case p.After.Block:
-		f.DropShare, f.NeedsForce = 1, true
-		f.Text = "would drop everything that it matches"
-		if m.known {
-			f.Text += fmt.Sprintf(", up to %s rps in the last %d days", Rate(m.tightest.peak), Days)
-		}
-		return f, true
+		return blocks(f, m), true
 	case m.known:
+		f.NeedsForce = m.after > mostDropped && m.after > m.before
 		f.Text = fmt.Sprintf("would have dropped %s of what was offered in the last %d days", Percent(m.after), Days)
 		if p.enforcedBefore() {
 			f.Text += fmt.Sprintf("; as it is, %s", Percent(m.before))
@@ -186,10 +183,29 @@ func predicted(p Pair, m measured) (Finding, bool) {
 			f.Text += fmt.Sprintf("; counted in shadow: %s", Percent(m.shadowed))
 		}
 	case m.now:
-		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; before now, cannot tell", Percent(m.after), Rate(m.nowRPS))
+		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; there is no history to tell more", Percent(m.after), Rate(m.nowRPS))
 	default:
 		f.Text = "cannot tell what it would drop: there is no history"
 	}
-	f.NeedsForce = f.Predicted && f.DropShare > mostDropped && f.DropShare > m.before
 	return f, true
+}
+
+// blocks is about a bucket that shall block. It drops all that is offered, now
+// or as before; without either, nobody can tell whether that is anything.
+func blocks(f Finding, m measured) Finding {
+	f.Text = "would drop everything that it matches"
+	switch {
+	case m.known && m.tightest.peak > 0:
+		f.Text += fmt.Sprintf(", up to %s rps in the last %d days", Rate(m.tightest.peak), Days)
+	case m.now:
+		f.Text += fmt.Sprintf(", %s rps now", Rate(m.nowRPS))
+	case m.known:
+		f.Text += ", which was nothing in the last 7 days"
+		return f
+	default:
+		f.Text += ": cannot tell how much that is"
+		return f
+	}
+	f.DropShare, f.Predicted, f.NeedsForce = 1, true, true
+	return f
 }

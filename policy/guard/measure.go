@@ -62,7 +62,7 @@ func newMeasured(p Pair, past Past) measured {
 // measuredNow judges by what is offered at the moment. Where each caller or
 // instance has the limit, the sum over them says nothing.
 func measuredNow(p Pair, rps float64) measured {
-	if rps <= 0 || p.After == nil || p.After.PerCaller || p.After.Scope != limiter.Global {
+	if rps <= 0 || p.After == nil || !p.After.Block && (p.After.PerCaller || p.After.Scope != limiter.Global) {
 		return measured{}
 	}
 	return measured{now: true, nowRPS: rps, after: share(drops(p.After, p.After.LimitRPS, rps), rps)}

@@ -16,7 +16,7 @@ const (
 
 // attribute finds the revision that made each conflict what it is now: the last
 // one that changed the item. Beyond the revisions that it looks at, and when
-// they cannot be read, it stays the head. The caller has the turn.
+// they cannot be read, it stays the head.
 func (d *Desk) attribute(ctx context.Context, conflicts []Conflict) []Conflict {
 	slices.SortFunc(conflicts, func(a, b Conflict) int { return strings.Compare(a.Bucket, b.Bucket) })
 	conflicts = conflicts[:min(len(conflicts), maxConflicts)]

@@ -214,10 +214,6 @@ func (d *Desk) mayTouch(ctx context.Context, by By, action, service string, forc
 
 // ownerOf returns the present owner of a service, "" if it has none.
 func (d *Desk) ownerOf(ctx context.Context, service string) (string, error) {
-	if err := d.take(ctx); err != nil {
-		return "", err
-	}
-	defer d.give()
 	revision, err := d.opts.Ledger.Head(ctx)
 	if err != nil {
 		return "", err

@@ -45,15 +45,27 @@ type draft struct {
 	noRails bool // the rails say what they see, and need no force
 }
 
-// change makes a change, or says what it would do.
+// change makes a change and returns when it is active here, or says what it
+// would do.
 func (d *Desk) change(ctx context.Context, p proposal) (Outcome, error) {
 	if err := d.checkProposal(ctx, &p); err != nil {
 		return Outcome{}, err
 	}
-	if err := d.take(ctx); err != nil {
-		return Outcome{}, err
+	out, err := d.inTurn(ctx, p)
+	if err != nil || !out.Changed || p.dryRun {
+		return out, err
 	}
-	defer d.give()
+	return out, d.active(ctx, out.Revision.Number, 0)
+}
+
+// inTurn makes a change when no other one is being made here.
+func (d *Desk) inTurn(ctx context.Context, p proposal) (Outcome, error) {
+	select {
+	case <-d.turn:
+		defer func() { d.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return Outcome{}, ctx.Err()
+	}
 	for try := 1; ; try++ {
 		out, err := d.attempt(ctx, p)
 		if !errors.Is(err, ledger.ErrConflict) || try == maxTries {
@@ -176,15 +188,14 @@ func (d *Desk) commit(ctx context.Context, p proposal, forced bool, head *snapsh
 	}
 	revision, err := d.opts.Ledger.Apply(ctx, head.revision.Number, change)
 	if err != nil {
-		d.head = nil // it may have been done
 		return Outcome{}, err
 	}
 	made.next.revision = revision
-	d.head = made.next
+	d.head.Store(made.next)
 	out.Revision = revision
 	d.opts.Log.InfoContext(ctx, "changed the configuration",
 		"revision", revision.Number, "action", p.action, "author", revision.Author, "changes", len(changes), "forced", change.Forced)
-	return out, d.active(ctx, revision.Number, 0)
+	return out, nil
 }
 
 // remember notes that files which change nothing were applied.
@@ -269,6 +280,7 @@ func (d *Desk) past(ctx context.Context) func(guard.Pair) guard.Past {
 			cells, err := d.opts.Traffic.History(ctx, key, now.AddDate(0, 0, -guard.Days), now)
 			if err != nil {
 				d.opts.Log.WarnContext(ctx, "cannot read history for the guard rails", "bucket", key, "err", err)
+				end = now // do not try the others
 			}
 			past.Cells = cells
 		}

@@ -90,7 +90,12 @@ func (s *snapshot) checkReceivable(changed []string) error {
 		}
 	}
 	if err := config.Validate(); err != nil {
-		return invalid("files", "%v", err)
+		out := &InvalidError{}
+		for line := range strings.Lines(err.Error()) {
+			out.Problems = append(out.Problems, Problem{Where: "files", Text: strings.TrimSuffix(line, "\n")})
+		}
+		out.Problems = out.Problems[:min(len(out.Problems), maxProblems)]
+		return out
 	}
 	buckets, bytes := 0, 0
 	for _, d := range s.documents {

@@ -8,6 +8,7 @@ package desk
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"grl/limiter"
@@ -59,9 +60,10 @@ type Options struct {
 // the other is merged anew.
 type Desk struct {
 	opts Options
-	turn chan struct{} // holds one token: whoever has it may change
-	// head is what was read or written last; whoever has the turn uses it.
-	head    *snapshot
+	turn chan struct{} // holds one token: whoever has it may make a revision
+	// head is what was read or written last, nil before; it saves reading what
+	// did not change. It may be older than the head.
+	head    atomic.Pointer[snapshot]
 	denials denials
 }
 
@@ -79,18 +81,6 @@ type By struct {
 	From      string
 	RequestID string
 }
-
-// take waits for the turn.
-func (d *Desk) take(ctx context.Context) error {
-	select {
-	case <-d.turn:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (d *Desk) give() { d.turn <- struct{}{} }
 
 // active waits until what was committed is installed here.
 func (d *Desk) active(ctx context.Context, revision, serial uint64) error {

@@ -68,10 +68,6 @@ func (d *Desk) known(ctx context.Context, service string) error {
 	if slices.Contains(state.Incident.Disabled, service) || slices.ContainsFunc(state.Incident.Caps, func(c ledger.Cap) bool { return c.Service == service }) {
 		return nil
 	}
-	if err := d.take(ctx); err != nil {
-		return err
-	}
-	defer d.give()
 	head, err := d.readHead(ctx, state.Head)
 	if err != nil {
 		return err

@@ -51,7 +51,11 @@ func invalidFiles(err error) error {
 		return invalid("files", "%v", err)
 	}
 	out := &InvalidError{}
-	for _, e := range errs {
+	for i, e := range errs {
+		if i == maxProblems {
+			out.Problems = append(out.Problems, Problem{Where: "files", Text: fmt.Sprintf("and %d more", len(errs)-i)})
+			break
+		}
 		bare := *e
 		bare.File, bare.Line, bare.Column = "", 0, 0
 		out.Problems = append(out.Problems, Problem{Where: e.File, Line: e.Line, Column: e.Column, Text: bare.Error()})

@@ -25,10 +25,6 @@ func (d *Desk) FinishRollout(ctx context.Context, r FinishRequest) (ledger.Rollo
 	if r.Person.Level < access.Admin {
 		return ledger.Rollout{}, d.deny(ctx, r.By, "rollout.finish", nil, "finishing a rollout needs the role admin")
 	}
-	if err := d.take(ctx); err != nil {
-		return ledger.Rollout{}, err
-	}
-	defer d.give()
 	state, err := d.opts.Ledger.State(ctx)
 	if err != nil {
 		return ledger.Rollout{}, err

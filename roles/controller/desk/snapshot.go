@@ -45,10 +45,10 @@ func parseDocument(service string, text []byte) (*document, error) {
 }
 
 // at returns a revision. What did not change since the head that was seen last
-// is taken from there. The caller has the turn.
+// is taken from there.
 func (d *Desk) at(ctx context.Context, revision ledger.Revision) (*snapshot, error) {
-	if d.head != nil && d.head.revision.Number == revision.Number {
-		return d.head, nil
+	if last := d.head.Load(); last != nil && last.revision.Number == revision.Number {
+		return last, nil
 	}
 	manifest, err := d.opts.Ledger.Manifest(ctx, revision.Number)
 	if err != nil {
@@ -62,15 +62,17 @@ func (d *Desk) at(ctx context.Context, revision ledger.Revision) (*snapshot, err
 // that was seen last.
 func (d *Desk) read(ctx context.Context, manifest map[string]ledger.Document) (map[string]*document, error) {
 	documents := make(map[string]*document, len(manifest))
+	var known map[string]*document
+	if last := d.head.Load(); last != nil {
+		known = last.documents
+	}
 	var missing []ledger.Document
 	for service, kept := range manifest {
-		if d.head != nil {
-			if known := d.head.documents[service]; known != nil && known.hash == kept.Hash {
-				documents[service] = known
-				continue
-			}
+		if doc := known[service]; doc != nil && doc.hash == kept.Hash {
+			documents[service] = doc
+		} else {
+			missing = append(missing, kept)
 		}
-		missing = append(missing, kept)
 	}
 	texts, err := d.opts.Ledger.Bodies(ctx, missing...)
 	if err != nil {
@@ -97,11 +99,11 @@ func (d *Desk) readOne(ctx context.Context, manifest map[string]ledger.Document,
 	return documents[service], err
 }
 
-// readHead returns the head. The caller has the turn.
+// readHead returns the head.
 func (d *Desk) readHead(ctx context.Context, revision ledger.Revision) (*snapshot, error) {
 	head, err := d.at(ctx, revision)
 	if err == nil {
-		d.head = head
+		d.head.Store(head)
 	}
 	return head, err
 }
