@@ -23,21 +23,36 @@ var mayImport = map[string][]string{
 	"roles/command/demo":     {everything},
 	"roles/command/simulate": {"limiter", "limiter/limitsfile", "roles/fleet"},
 	"roles/rolestest":        {everything},
+	"roles/command/remote":   {protoTree},
+	"roles/command/terminal": {},
+	"roles/command/linediff": {},
+	"roles/pki":              {"proto/access"},
 
 	"roles/command/simulate/internal/writetable": {"roles/command/simulate"}, // a program of task simulate-table
 
 	"roles/client":       {"limiter", "limiter/law", protoTree},
 	"roles/client/proxy": {"limiter", "limiter/httplimit", protoTree},
 	"roles/aggregator":   {"limiter", "limiter/law", protoTree},
-	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", protoTree, "store", "store/etcd", "web"},
+	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/people", "store", "store/ledger", "web"},
 	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
-	"web":                     {"limiter", "policy"},
+	"roles/controller/api":           {"limiter/limitsfile", "policy/guard", protoTree, "roles/controller/desk", "store", "store/ledger"},
+	"roles/controller/desk":          {"limiter", "limiter/limitsfile", "policy/guard", protoTree, "store/ledger"},
+	"roles/controller/desk/desktest": {"limiter/limitsfile"},
+	"roles/controller/people":        {"limiter", protoTree, "store", "store/ledger"},
+
+	"roles/controller/api/internal/writedocs": {"proto/access"}, // a program of go generate
+
+	"web":                     {"limiter", "policy", protoTree},
 	"web/internal/copyassets": {},
-	"web/e2e/server":          {"limiter", "web"}, // a program of the browser tests
+	"web/e2e/server":          {everything}, // a program of the browser tests
 
 	"store":           {"limiter", "policy"},
-	"store/storetest": {"limiter", "policy", "store"},
+	"store/ledger":    {"store"},
+	"store/etcd":      {"store"},
+	"store/storetest": {"store", "store/ledger"},
+
+	"policy/guard": {"limiter"},
 
 	"limiter":            {},
 	"limiter/law":        {"limiter"},
@@ -50,6 +65,8 @@ var mayImport = map[string][]string{
 	"proto/uplink":              {"limiter", "limiter/law", protoTree},
 	"proto/statefile":           {"limiter", "limiter/law", protoTree},
 	"proto/downlink":            {"limiter", protoTree},
+	"proto/access":              {protoTree},
+	"proto/tlsfiles":            {"proto/access"},
 }
 
 // protoTree stands for all packages below proto.
