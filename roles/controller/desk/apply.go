@@ -39,15 +39,22 @@ type ApplyRequest struct {
 // other buckets. The error is an *InvalidError, *ConflictError, *GuardError,
 // *DeniedError, *RolloutError or *PendingError, or one of the ledger.
 func (d *Desk) Apply(ctx context.Context, r ApplyRequest) (Outcome, error) {
-	if err := checkFiles(r.Files); err != nil {
-		return Outcome{}, err
-	}
 	a := application{desk: d, request: r, source: r.Source, hash: hashFiles(r.Files)}
 	if a.source == "" {
 		a.source = peopleSource
 	}
-	if out, same, err := a.unchanged(ctx); same || err != nil {
+	if out, settled, err := a.settled(ctx); settled || err != nil {
 		return out, err
+	}
+	out, err := a.apply(ctx)
+	a.remember(err)
+	return out, err
+}
+
+func (a *application) apply(ctx context.Context) (Outcome, error) {
+	r := a.request
+	if err := checkFiles(r.Files); err != nil {
+		return Outcome{}, err
 	}
 	services, err := limitsfile.Load(r.Files)
 	if err != nil {
@@ -57,7 +64,7 @@ func (d *Desk) Apply(ctx context.Context, r ApplyRequest) (Outcome, error) {
 	for _, s := range services {
 		a.ours[s.Name] = newDocument(s)
 	}
-	return d.change(ctx, proposal{
+	return a.desk.change(ctx, proposal{
 		by: r.By, action: "apply", reason: r.Reason, force: r.Force, now: r.Now, dryRun: r.DryRun, draft: a.draft,
 	})
 }
@@ -68,20 +75,8 @@ type application struct {
 	request ApplyRequest
 	source  string
 	hash    string               // of the files
+	head    uint64               // when it began; of a place only
 	ours    map[string]*document // service → what the files say
-}
-
-// unchanged reports whether a place has what it had when it was last applied.
-func (a *application) unchanged(ctx context.Context) (Outcome, bool, error) {
-	if a.request.Source == "" || a.request.Base != nil {
-		return Outcome{}, false, nil
-	}
-	last, _, err := a.desk.opts.Ledger.LastSource(ctx, a.source)
-	if err != nil || last != a.hash {
-		return Outcome{}, false, err
-	}
-	head, err := a.desk.opts.Ledger.Head(ctx)
-	return Outcome{Revision: head}, true, err
 }
 
 // draft merges the files with the head.

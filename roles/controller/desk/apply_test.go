@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"grl/limiter/limitsfile"
 	"grl/roles/controller/desk"
@@ -166,6 +168,43 @@ func TestDirectory(t *testing.T) {
 }
 
 func second(_ desk.Outcome, err error) error { return err }
+
+// A place that has nothing is fine as long as there is nothing.
+func TestEmptyDirectory(t *testing.T) {
+	r := newRig(t)
+	if out, err := r.Apply(t.Context(), desk.ApplyRequest{By: admin, Source: directory, Prune: true}); err != nil || out.Changed {
+		t.Errorf("empty directory, empty store: %+v, %v", out, err)
+	}
+}
+
+// Who watches a directory asks every other second: what was refused is not
+// judged anew each time, but when the head moves, or after a while.
+func TestRefusedDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		load := func(files ...limitsfile.Source) error {
+			return second(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: files, Source: directory, Prune: true}))
+		}
+		if err := load(file("payments", "web=100")); err != nil {
+			t.Fatal(err)
+		}
+		raised := file("payments", "web=301")
+		want[*desk.GuardError](t, load(raised))
+		want[*desk.GuardError](t, load(raised))
+		r.apply(file("payments", "web=110"))
+		want[*desk.ConflictError](t, load(raised))
+		r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 1, Reason: "x"}))
+		want[*desk.GuardError](t, load(raised))
+		time.Sleep(time.Minute)
+		want[*desk.GuardError](t, load(raised))
+		head := uint64(3)
+		r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{raised}, Base: &head, Force: true, Reason: "grown"}))
+		if err := load(raised); err != nil {
+			t.Errorf("what was forced through by hand: %v", err)
+		}
+		r.wantLimits("payments/web=301")
+	})
+}
 
 // A directory that was never loaded does not overwrite what is there.
 func TestNewDirectoryOfAFilledStore(t *testing.T) {

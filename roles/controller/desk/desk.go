@@ -8,6 +8,7 @@ package desk
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,11 +66,14 @@ type Desk struct {
 	// did not change. It may be older than the head.
 	head    atomic.Pointer[snapshot]
 	denials denials
+
+	refusedMu sync.Mutex         // guards refused
+	refused   map[string]refusal // source → why what it has was refused last
 }
 
 // New returns a desk.
 func New(o Options) *Desk {
-	d := &Desk{opts: o, turn: make(chan struct{}, 1)}
+	d := &Desk{opts: o, turn: make(chan struct{}, 1), refused: make(map[string]refusal)}
 	d.turn <- struct{}{}
 	return d
 }
