@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"grl/proto/access"
+	"grl/proto/tlsfiles"
 )
 
 const metricsFile = "../docs/metrics.md"
@@ -40,10 +43,10 @@ func TestDocumentedMetrics(t *testing.T) {
 
 // TestMetricNames holds the rules that all metrics of ours follow.
 func TestMetricNames(t *testing.T) {
-	name := regexp.MustCompile(`^grl_(client|aggregator|controller)_[a-z]+(_[a-z]+)*$`)
+	name := regexp.MustCompile(`^grl_(client|aggregator|controller|access|tls)_[a-z]+(_[a-z]+)*$`)
 	for n, m := range describe(t, registryOfAllRoles(t)) {
 		if !name.MatchString(n) {
-			t.Errorf("%s is not of the form grl_role_noun", n)
+			t.Errorf("%s is not of the form grl_role_noun, grl_access_noun or grl_tls_noun", n)
 		}
 		if !strings.HasSuffix(m.Help, ".") {
 			t.Errorf("%s: help %q does not end with a period", n, m.Help)
@@ -58,13 +61,17 @@ func TestMetricNames(t *testing.T) {
 }
 
 // registryOfAllRoles returns the registry of a process with all roles and both
-// proxies, built as for serve; nothing runs.
+// proxies, built as for serve, behind gates and with TLS; nothing runs.
 func registryOfAllRoles(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	c := Default()
 	c.Controller.DB = filepath.Join(t.TempDir(), "db")
 	c.Client.Service, c.Client.Upstream, c.Client.Caller = "shop", "http://127.0.0.1:1", "web"
+	c.TLS = newTestCA(t, testDomain).issue(region)
 	registry := prometheus.NewRegistry()
+	if _, err := tlsfiles.Open(tlsfiles.Options{Config: c.TLS, Registry: registry}); err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range table {
 		if r.build == nil {
 			continue
@@ -73,6 +80,7 @@ func registryOfAllRoles(t *testing.T) *prometheus.Registry {
 		if err != nil {
 			t.Fatalf("build %s: %v", r.name, err)
 		}
+		access.NewGate(access.Options{Role: r.name, Registry: registry})
 		if n.close != nil {
 			t.Cleanup(func() {
 				if err := n.close(); err != nil {
