@@ -103,6 +103,7 @@ func rootCommand() (root *cobra.Command, running *bool) {
 		command.WhoAmI(),
 		command.Account(),
 		command.Token(),
+		command.PKI(),
 		command.Check(roles.CheckConfig),
 		command.Demo(),
 		command.Simulate(),

@@ -65,10 +65,10 @@ func TestDisable(t *testing.T) {
 func TestDisableHere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GRL_URL", "http://127.0.0.1:1")
-	expect(t, 0, "wrote here/disabled: within a second the client with this switch file drops nothing of: payments\n", "disable", "payments", "--here")
-	expect(t, 0, "wrote here/disabled: within a second the client with this switch file drops nothing of: payments, orders\n", "disable", "orders", "--here")
+	expect(t, 0, "wrote here/disabled: within a second the client with this switch file drops nothing of payments\n", "disable", "payments", "--here")
+	expect(t, 0, "wrote here/disabled: within a second the client with this switch file drops nothing of payments, orders\n", "disable", "orders", "--here")
 	expect(t, 0, "wrote here/disabled: still disabled on this host: orders\n", "enable", "payments", "--here")
-	expect(t, 0, "wrote here/disabled: within a second the client with this switch file drops nothing of: all\n", "disable", "--all", "--here")
+	expect(t, 0, "wrote here/disabled: within a second the client with this switch file drops nothing\n", "disable", "--all", "--here")
 	expect(t, 1, "grl: enable: here/disabled disables everything: grl enable --all --here\n", "enable", "orders", "--here")
 	if text, err := os.ReadFile("here/disabled"); err != nil || string(text) != "all\n" {
 		t.Errorf("switch file %q, %v", text, err)

@@ -47,7 +47,11 @@ func disableHere(out io.Writer, f *switchFlags, service string) error {
 	if err := client.WriteSwitch(path, names...); err != nil {
 		return fmt.Errorf("disable: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "wrote %s: within a second the client with this switch file drops nothing of: %s\n", path, strings.Join(names, ", "))
+	of := ""
+	if !slices.Contains(names, everything) {
+		of = " of " + strings.Join(names, ", ")
+	}
+	_, err = fmt.Fprintf(out, "wrote %s: within a second the client with this switch file drops nothing%s\n", path, of)
 	return err
 }
 
