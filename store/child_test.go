@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,12 +47,34 @@ func startChild(t *testing.T, role, dir string) (*exec.Cmd, io.Reader) {
 	return cmd, out
 }
 
-// crashChange is the change that makes a revision of that number.
-func crashChange(number uint64) Change {
-	return change("counter", fmt.Sprint(number), "filler", strings.Repeat(fmt.Sprint(number, " "), 4000))
+// crashWrites is what makes the counter a number.
+func crashWrites(number uint64) []Write {
+	return []Write{
+		record("counter", fmt.Sprint(number)),
+		record(fmt.Sprint("filler/", number), strings.Repeat(fmt.Sprint(number, " "), 4000)),
+	}
 }
 
-// writeForever makes revisions, epochs and minutes, and prints each once it is
+// readCounter returns the counter and its version.
+func readCounter(ctx context.Context, s *Store) (number, version uint64, err error) {
+	records, err := s.Get(ctx, "counter")
+	if err != nil || records[0].Version == 0 {
+		return 0, 0, err
+	}
+	number, err = strconv.ParseUint(string(records[0].Value), 10, 64)
+	return number, records[0].Version, err
+}
+
+// count raises the counter to a number, from the one before.
+func count(ctx context.Context, s *Store, number uint64) error {
+	_, version, err := readCounter(ctx, s)
+	if err != nil {
+		return err
+	}
+	return s.Commit(ctx, []Condition{{"counter", version}}, crashWrites(number))
+}
+
+// writeForever makes records and minutes, and prints each once it is
 // acknowledged.
 func writeForever(dir string) error {
 	ctx := context.Background()
@@ -62,29 +85,24 @@ func writeForever(dir string) error {
 	if warnings := s.Warnings(); len(warnings) > 0 {
 		return errors.New(strings.Join(warnings, "\n"))
 	}
-	head, err := s.Head(ctx)
+	last, _, err := readCounter(ctx, s)
 	if err != nil {
 		return err
 	}
-	for number := head.Number; ; number++ {
-		if _, err := s.Apply(ctx, number, crashChange(number+1)); err != nil {
+	for number := last + 1; ; number++ {
+		if err := count(ctx, s, number); err != nil {
 			return err
 		}
-		fmt.Println("revision", number+1)
+		fmt.Println("counter", number)
 		if err := s.AppendMinute(ctx, at(0), []Sample{{Cell: reads, Zone: "z", Offered: 1, Admitted: 1}}); err != nil {
 			return err
 		}
 		fmt.Println("minute", 1)
-		epoch, err := s.NextEpoch(ctx, 0)
-		if err != nil {
-			return err
-		}
-		fmt.Println("epoch", epoch)
 	}
 }
 
 // acked is what children acknowledged in all.
-type acked struct{ revision, epoch, minutes uint64 }
+type acked struct{ counter, minutes uint64 }
 
 // read takes what a child prints until it dies, and kills it, some time after
 // it acknowledged killAfter things.
@@ -98,10 +116,8 @@ func (a *acked) read(t *testing.T, cmd *exec.Cmd, out io.Reader, killAfter int, 
 			continue // cut off
 		}
 		switch what {
-		case "revision":
-			a.revision = number
-		case "epoch":
-			a.epoch = number
+		case "counter":
+			a.counter = number
 		case "minute":
 			a.minutes++
 		}
@@ -129,8 +145,8 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 			return
 		}
 	}
-	if all.revision < kills/2 {
-		t.Errorf("only %d revisions were acknowledged in %d runs", all.revision, kills)
+	if all.counter < kills/2 {
+		t.Errorf("only %d commits were acknowledged in %d runs", all.counter, kills)
 	}
 }
 
@@ -143,12 +159,13 @@ func checkAfterKill(t *testing.T, dir string, all *acked) {
 	if warnings := s.Warnings(); len(warnings) > 0 {
 		t.Errorf("warnings: %q", warnings)
 	}
-	head := mustHead(t, s).Number
-	if head != all.revision && head != all.revision+1 {
-		t.Errorf("head is r%d, acknowledged r%d", head, all.revision)
+	counter, _, err := readCounter(t.Context(), s)
+	if err != nil || counter != all.counter && counter != all.counter+1 {
+		t.Errorf("counter is %d, %v, acknowledged %d", counter, err, all.counter)
 	}
-	for number := uint64(1); number <= head; number++ {
-		wantDocuments(t, s, number, crashChange(number))
+	for number := uint64(1); number <= counter; number++ {
+		w := crashWrites(number)[1]
+		wantValue(t, s, w.Key, string(w.Value))
 	}
 	var offered uint64
 	if minutes := mustMinutes(t, s, reads, at(0), at(1)); len(minutes) == 1 {
@@ -157,11 +174,7 @@ func checkAfterKill(t *testing.T, dir string, all *acked) {
 	if offered != all.minutes && offered != all.minutes+1 {
 		t.Errorf("%d requests counted, acknowledged %d", offered, all.minutes)
 	}
-	epoch, err := readEpoch(t.Context(), s.config.read)
-	if err != nil || epoch != all.epoch && epoch != all.epoch+1 {
-		t.Errorf("epoch %d, %v, acknowledged %d", epoch, err, all.epoch)
-	}
-	all.revision, all.minutes, all.epoch = head, offered, epoch
+	all.counter, all.minutes = counter, offered
 	for _, f := range []*file{s.config, s.history} {
 		var result string
 		if err := f.read.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
@@ -183,7 +196,7 @@ func TestBadDiskIsReopened(t *testing.T) {
 		t.Errorf("child said %q", said)
 	}
 	s := openStore(t, dir)
-	wantDocuments(t, s, mustHead(t, s).Number, crashChange(2))
+	wantValue(t, s, "counter", "2")
 }
 
 // surviveBadDisk makes every write beyond the present end of the log fail with
@@ -194,29 +207,29 @@ func surviveBadDisk(dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Apply(ctx, 0, crashChange(1)); err != nil {
+	if err := count(ctx, s, 1); err != nil {
 		return err
 	}
 	if err := limitFiles(16 << 10); err != nil {
 		return err
 	}
 	for range 2 {
-		_, err = s.Apply(ctx, 1, crashChange(2))
+		err = count(ctx, s, 2)
 		if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
-			return fmt.Errorf("apply on a bad disk: %w, want ErrUnavailable", err)
+			return fmt.Errorf("commit on a bad disk: %w, want ErrUnavailable", err)
 		}
 		if !s.config.suspect.Load() {
 			return errors.New("the file is still trusted")
 		}
 	}
-	if head, err := s.Head(ctx); err != nil || head.Number != 1 {
-		return fmt.Errorf("head is r%d, %w, want r1", head.Number, err)
+	if counter, _, err := readCounter(ctx, s); err != nil || counter != 1 {
+		return fmt.Errorf("counter is %d, %w, want 1", counter, err)
 	}
 	if err := limitFiles(1 << 40); err != nil {
 		return err
 	}
-	if _, err := s.Apply(ctx, 1, crashChange(2)); err != nil {
-		return fmt.Errorf("apply after the disk recovered: %w", err)
+	if err := count(ctx, s, 2); err != nil {
+		return fmt.Errorf("commit after the disk recovered: %w", err)
 	}
 	if s.config.suspect.Load() {
 		return errors.New("the file is not trusted again")

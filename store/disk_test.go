@@ -71,8 +71,7 @@ func limitPages(t *testing.T, s *Store) (free func()) {
 func TestFullDiskRefusesAndRecovers(t *testing.T) {
 	dir, small := smallDisk(t, "size=3m")
 	s := openStore(t, dir)
-	first := change("a", "1")
-	mustApply(t, s, 0, first)
+	mustCommit(t, s, record("a", "1"))
 	mustAppend(t, s, at(0), Sample{Cell: reads, Zone: "z", Offered: 1})
 	var free func()
 	if small {
@@ -81,25 +80,25 @@ func TestFullDiskRefusesAndRecovers(t *testing.T) {
 		free = limitPages(t, s)
 	}
 
-	large := change("a", randomText(400_000))
+	large := record("a", randomText(400_000))
 	samples := load(3000, newRand(9))
 	for range 2 {
-		if _, err := s.Apply(t.Context(), 1, large); !errors.Is(err, ErrFull) || !errors.Is(err, ErrUnavailable) {
-			t.Errorf("Apply on a full disk: %v, want ErrFull", err)
+		if err := s.Commit(t.Context(), nil, []Write{large}); !errors.Is(err, ErrFull) || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Commit on a full disk: %v, want ErrFull", err)
 		}
 		if err := s.AppendMinute(t.Context(), at(0), samples); !errors.Is(err, ErrFull) {
 			t.Errorf("AppendMinute on a full disk: %v, want ErrFull", err)
 		}
 	}
-	wantDocuments(t, s, mustHead(t, s).Number, first)
+	wantValue(t, s, "a", "1")
 	if got := mustMinutes(t, s, reads, at(0), at(1)); len(got) != 1 || got[0].Offered != 1 {
 		t.Errorf("Minutes on a full disk = %v, want the one that was acknowledged", got)
 	}
 
 	free()
-	mustApply(t, s, 1, large)
+	mustCommit(t, s, large)
 	mustAppend(t, s, at(0), samples...)
-	wantDocuments(t, s, mustHead(t, s).Number, large)
+	wantValue(t, s, "a", string(large.Value))
 	if got := mustMinutes(t, s, samples[7].Cell, at(0), at(1)); len(got) != 1 || got[0].Offered != samples[7].Offered {
 		t.Errorf("Minutes = %v, want %d offered once", got, samples[7].Offered)
 	}
@@ -142,8 +141,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := change("a", "1")
-		mustApply(t, s, 0, first)
+		mustCommit(t, s, record("a", "1"))
 		other, err := sql.Open("sqlite", dsn(filepath.Join(dir, "grl.db")))
 		if err != nil {
 			t.Fatal(err)
@@ -152,22 +150,22 @@ func TestLockedByAnotherProcess(t *testing.T) {
 		mustExec(t, other, "BEGIN EXCLUSIVE")
 
 		start := time.Now()
-		_, err = s.Apply(t.Context(), 1, change("a", "2"))
+		err = s.Commit(t.Context(), nil, []Write{record("a", "2")})
 		if waited := time.Since(start); waited < 4*time.Second || waited > 6*time.Second {
-			t.Errorf("Apply waited %v for the lock, want 5s", waited)
+			t.Errorf("Commit waited %v for the lock, want 5s", waited)
 		}
 		if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) {
-			t.Errorf("Apply while another process writes: %v, want ErrUnavailable", err)
+			t.Errorf("Commit while another process writes: %v, want ErrUnavailable", err)
 		}
-		wantDocuments(t, s, mustHead(t, s).Number, first) // readers do not wait
+		wantValue(t, s, "a", "1") // readers do not wait
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := s.Apply(ctx, 1, change("a", "2")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Apply with a deadline while another process writes: %v, want DeadlineExceeded", err)
+		if err := s.Commit(ctx, nil, []Write{record("a", "2")}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Commit with a deadline while another process writes: %v, want DeadlineExceeded", err)
 		}
 
 		mustExec(t, other, "ROLLBACK")
-		mustApply(t, s, 1, change("a", "2"))
+		mustCommit(t, s, record("a", "2"))
 		if err := errors.Join(other.Close(), s.Close()); err != nil {
 			t.Error(err)
 		}

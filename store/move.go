@@ -34,7 +34,9 @@ func moveToRecords(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	return nil
+	// A table goes before those that it refers to.
+	_, err := tx.ExecContext(ctx, "DROP TABLE head; DROP TABLE manifests; DROP TABLE revisions; DROP TABLE documents; DROP TABLE sources; DROP TABLE counters")
+	return err
 }
 
 // movedPart is the most of a document that one record has, in bytes.

@@ -47,9 +47,7 @@ func configSchema() *schema {
 		name:        "grl.db",
 		synchronous: "FULL",
 		migrations:  []migration{statements(configSQL), moveToRecords},
-		verify: func(ctx context.Context, f *file) error {
-			return errors.Join(verifyConfig(ctx, f), verifyRecords(ctx, f))
-		},
+		verify:      verifyRecords,
 	}
 }
 

@@ -1,11 +1,13 @@
-// Package store keeps what a controller must not forget, in two SQLite files
-// of one directory: grl.db holds the configuration with its revisions and the
-// epoch, history.db what was seen each minute. It is the only package with SQL.
+// Package store keeps what a controller must not forget: as records under keys,
+// in whatever Engine, of which package ledger makes the configuration, caps,
+// accounts and the audit; and, in SQLite, what was seen each minute.
 //
-// Open returns a Store; Apply, NextEpoch, AppendMinute and SawZones return
-// after the commit, so what they acknowledged survives a kill at any moment
-// (and, in grl.db, a power cut). Why the layout is what it is:
-// docs/decisions/0002-store-layout.md.
+// Open returns a Store, which has both in two SQLite files of one directory:
+// grl.db holds the records, history.db the minutes. It is the only package with
+// SQL. Commit, AppendMinute and SawZones return after the commit, so what they
+// acknowledged survives a kill at any moment (and, in grl.db, a power cut). Why
+// the layout is what it is: docs/decisions/0002-store-layout.md and
+// 0018-store-engines.md.
 package store
 
 import (
@@ -24,16 +26,14 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrFull is the ErrUnavailable of a full disk.
 	ErrFull = fmt.Errorf("%w: no space left", ErrUnavailable)
-	// ErrConflict says that the head is not the revision a change was made for.
-	ErrConflict = errors.New("configuration has changed")
-	// ErrNotFound says that there is no such revision.
-	ErrNotFound = errors.New("revision not found")
+	// ErrConflict says that a record is not the one that a change was made for.
+	ErrConflict = errors.New("changed meanwhile")
 	// ErrInUse says that another controller has the directory open.
 	ErrInUse = errors.New("in use by another controller")
 )
 
-// Store is an open directory. All methods may be called concurrently; writes to
-// one file run one after another.
+// Store is an open directory, and an Engine. All methods may be called
+// concurrently; writes to one file run one after another.
 type Store struct {
 	lock    *os.File
 	config  *file
@@ -97,6 +97,8 @@ func (s *Store) openFiles(ctx context.Context, dir string) error {
 	}
 	return nil
 }
+
+var _ Engine = (*Store)(nil)
 
 // Close closes the files and gives the directory free. No other method may be
 // called afterwards.

@@ -91,7 +91,7 @@ func TestPragmas(t *testing.T) {
 			t.Errorf("PRAGMA %s = %q, %v, want %q", tt.pragma, got, err, tt.want)
 		}
 	}
-	if _, err := s.config.read.ExecContext(t.Context(), "DELETE FROM head"); err == nil {
+	if _, err := s.config.read.ExecContext(t.Context(), "DELETE FROM records"); err == nil {
 		t.Error("a connection of the read pool writes")
 	}
 }
@@ -103,7 +103,7 @@ func TestWorksInVirtualTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustApply(t, s, 0, change("payments", "v1"))
+		mustCommit(t, s, record("payments", "v1"))
 		start := time.Now()
 		for range 3 {
 			time.Sleep(time.Minute)
@@ -117,32 +117,6 @@ func TestWorksInVirtualTime(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestEpochGrowsOverRestarts(t *testing.T) {
-	dir := t.TempDir()
-	var last uint64
-	for _, heard := range []uint64{0, 0, 1, 40, 3, 0} {
-		s := openStore(t, dir)
-		for range 2 {
-			epoch, err := s.NextEpoch(t.Context(), heard)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := max(last, heard) + 1; epoch != want {
-				t.Errorf("NextEpoch(%d) after %d = %d, want %d", heard, last, epoch, want)
-			}
-			last = epoch
-		}
-		closeStore(t, s)
-	}
-	s := openStore(t, dir)
-	if _, err := s.NextEpoch(t.Context(), 1<<64-1); err == nil {
-		t.Error("NextEpoch above the highest number: no error")
-	}
-	if epoch, err := s.NextEpoch(t.Context(), 0); err != nil || epoch != last+1 {
-		t.Errorf("NextEpoch after a refusal = %d, %v, want %d", epoch, err, last+1)
-	}
 }
 
 func TestZonesAreRemembered(t *testing.T) {
