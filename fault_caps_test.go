@@ -65,6 +65,7 @@ func TestFaultCapEnds(t *testing.T) {
 	asked := time.Now()
 	const held = 3 * time.Second
 	f.controller.do("cap", "shop", "--caller", "web", "--rps", fmt.Sprint(capRPS), "--for", held.String(), "--reason", "brief")
+	report(t, "cap of 0.6 of the load placed to the first drop", l.firstDrop(asked).Seconds(), 0, "s")
 	pause(time.Until(asked.Add(held)))
 	ends := time.Now()
 	// Twice the limit is more than is offered.
@@ -106,6 +107,22 @@ func (l *load) firstDrops(since time.Time) time.Duration {
 		return len(first) == len(l.lanes)-1
 	})
 	return last
+}
+
+// firstDrop waits until something has been dropped, and returns how long after
+// since that was.
+func (l *load) firstDrop(since time.Time) (first time.Duration) {
+	l.t.Helper()
+	eventually(l.t, "a drop", func() bool {
+		for _, a := range l.through(since, time.Now()) {
+			if a.status == http.StatusTooManyRequests {
+				first = a.sent.Sub(since)
+				return true
+			}
+		}
+		return false
+	})
+	return first
 }
 
 // lastDrop waits until nothing has been dropped for a while, and returns how

@@ -23,7 +23,7 @@ type ended struct {
 func (m *member) ask(args ...string) ended {
 	m.t.Helper()
 	cmd := grl(m.t, m.dir, args...)
-	cmd.Env = append(cmd.Env, remote.VariableURL+"=http://"+m.control)
+	cmd.Env = append(cmd.Env, remote.VariableURL+"="+m.url())
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	e := ended{began: time.Now()}
@@ -58,5 +58,5 @@ func (m *member) read(v any, args ...string) {
 // connect returns the API of the controller m. Each call has a connection of
 // its own, so that none is made twice on one that died.
 func (m *member) connect() *remote.Conn {
-	return remote.Connect(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+m.control)
+	return remote.Connect(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, m.url())
 }

@@ -22,6 +22,7 @@ import (
 // addresses over a restart.
 type fleet struct {
 	t           *testing.T
+	scheme      string // of control ports: http or https
 	limits      string // directory that the controller watches
 	db          string // directory of its store
 	upstream    *httptest.Server
@@ -45,6 +46,7 @@ type member struct {
 	args     []string
 	t        *testing.T
 	up       time.Time // the last one served
+	scheme   string    // of control: http or https
 }
 
 // A zoneSize says how many processes a zone has.
@@ -73,7 +75,7 @@ func emptyFleet(t *testing.T) *fleet {
 	if !*measure { // fleets mostly wait, but figures want the machine for themselves
 		t.Parallel()
 	}
-	f := &fleet{t: t, limits: t.TempDir(), db: filepath.Join(t.TempDir(), "db")}
+	f := &fleet{t: t, scheme: "http", limits: t.TempDir(), db: filepath.Join(t.TempDir(), "db")}
 	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("direct") == "" {
 			f.reached.Add(1)
@@ -114,9 +116,9 @@ func (f *fleet) add(zones []zoneSize, args []string) {
 		zone := "zone-" + strconv.Itoa(i)
 		way := newRelay(f.t, f.controller.control)
 		f.relays = append(f.relays, way)
-		controllers := []string{"http://" + way.port.Addr().String()}
+		controllers := []string{f.scheme + "://" + way.port.Addr().String()}
 		for _, c := range f.controllers[1:] {
-			controllers = append(controllers, "http://"+c.control)
+			controllers = append(controllers, c.url())
 		}
 		var addresses []string
 		for range z.aggregators {
@@ -126,7 +128,7 @@ func (f *fleet) add(zones []zoneSize, args []string) {
 				"--aggregator.controllers", strings.Join(controllers, ","),
 			}
 			f.aggregators = append(f.aggregators, m)
-			addresses = append(addresses, "http://"+m.control)
+			addresses = append(addresses, m.url())
 		}
 		for range z.sidecars {
 			m := f.member("sidecar of " + zone)
@@ -142,7 +144,7 @@ func (f *fleet) add(zones []zoneSize, args []string) {
 }
 
 func (f *fleet) member(name string) *member {
-	return &member{t: f.t, name: name, control: f.address(), dir: f.t.TempDir()}
+	return &member{t: f.t, name: name, scheme: f.scheme, control: f.address(), dir: f.t.TempDir()}
 }
 
 // address returns an address that stays the member's while it is dead: it is
@@ -159,6 +161,9 @@ func (f *fleet) address() string {
 	f.t.Fatal("no free ports")
 	return ""
 }
+
+// url returns the URL of the control port.
+func (m *member) url() string { return m.scheme + "://" + m.control }
 
 func (f *fleet) members() []*member {
 	return slices.Concat(f.controlPlane(), f.sidecars)
@@ -229,7 +234,7 @@ func (m *member) last(message string) time.Time {
 // false if there is none.
 func (m *member) metric(name string) (float64, bool) {
 	m.t.Helper()
-	_, text := get(m.t, "http://"+m.control+"/metrics")
+	_, text := get(m.t, m.url()+"/metrics")
 	var sum float64
 	found := false
 	for line := range strings.Lines(text) {
