@@ -2,7 +2,7 @@
 // checks them, merges them with what was changed meanwhile, asks the guard
 // rails, and commits each as one revision together with its audit entry, or
 // refuses it with all its reasons. docs/decisions/0019-guard-rails.md says what
-// needs force, docs/concepts.md what a base is.
+// a base is, and what needs force.
 package desk
 
 import (

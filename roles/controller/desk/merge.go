@@ -87,11 +87,11 @@ func (m merging) changedOurs(key string, base, ours items) bool {
 	return ours[key] != base[key]
 }
 
-// changedTheirs is true for what is owed: there the files never had what the
-// base revision says.
 func (m merging) changedTheirs(key string, base, head items) bool {
-	_, owed := m.owed[key]
-	return owed || head[key] != base[key]
+	if was, ok := m.owed[key]; ok {
+		return hashItem(head[key]) != was
+	}
+	return head[key] != base[key]
 }
 
 // assemble makes a service of items of two others. The whole is checked anew:
