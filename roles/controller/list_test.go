@@ -91,7 +91,7 @@ func TestListBucketsRefuses(t *testing.T) {
 		{Order: 9},
 		{PageToken: "!"},
 		{PageToken: "YWJj"},
-		{PageToken: token(&row{}), Order: grlv1.ListBucketsOrder_LIST_BUCKETS_ORDER_DROPPED},
+		{PageToken: token(&entry{bucket: &limiter.Bucket{}}), Order: grlv1.ListBucketsOrder_LIST_BUCKETS_ORDER_DROPPED},
 	} {
 		if got, err := v.ListBuckets(t.Context(), r); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("ListBuckets(%v) = %v, %v", r, got, err)

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"cmp"
-	"strings"
 	"time"
 
 	"grl/limiter"
@@ -24,38 +22,24 @@ type row struct {
 // Buckets returns a row for each cell, and one for each bucket that nobody
 // calls.
 func (v view) Buckets() []web.Bucket {
-	rows := v.rows("")
-	out := make([]web.Bucket, len(rows))
-	for i := range rows {
-		out[i] = rows[i].Bucket
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now, owners := time.Now(), v.node.owners()
+	entries := v.node.entries("")
+	out := make([]web.Bucket, len(entries))
+	for i, e := range entries {
+		out[i] = v.node.row(now, e.bucket, e.id, owners[e.bucket.Service]).Bucket
 	}
 	return out
 }
 
-// rows returns the rows of a service, of all if it is "", in no order.
-func (v view) rows(service string) []row {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	n, now := v.node, time.Now()
-	owners := make(map[string]string)
-	for _, s := range n.config.Services {
-		owners[s.Name] = s.Owner
+// owners returns the owners of services.
+func (n *node) owners() map[string]string {
+	owners := make(map[string]string, len(n.config.Services))
+	for i := range n.config.Services {
+		owners[n.config.Services[i].Name] = n.config.Services[i].Owner
 	}
-	of := func(b *limiter.Bucket) bool { return service == "" || b.Service == service }
-	seen := make(map[string]bool)
-	rows := make([]row, 0, len(n.buckets))
-	n.cells.Each(func(i int, id limiter.CellID) {
-		if b := n.states[i].bucket; of(b) && n.original(i) == i {
-			seen[id.Bucket] = true
-			rows = append(rows, n.row(now, b, id, owners[b.Service]))
-		}
-	})
-	for name, b := range n.buckets {
-		if of(b) && !seen[name] {
-			rows = append(rows, n.row(now, b, limiter.CellID{Bucket: name}, owners[b.Service]))
-		}
-	}
-	return rows
+	return owners
 }
 
 // row returns what is seen of a cell of b, which may not be yet.
@@ -159,26 +143,4 @@ func (r *row) message() *grlv1.BucketView {
 		m.CapId = r.bucket.Cap.ID
 	}
 	return m
-}
-
-// compareNames orders rows by bucket, instance, caller and class.
-func compareNames(a, b *row) int {
-	return cmp.Or(
-		strings.Compare(a.Service, b.Service),
-		strings.Compare(a.Name, b.Name),
-		strings.Compare(a.Instance, b.Instance),
-		strings.Compare(a.Caller, b.Caller),
-		strings.Compare(a.Class, b.Class),
-	)
-}
-
-// compareOffered orders rows by what they are offered, the highest first.
-func compareOffered(a, b *row) int {
-	return cmp.Or(cmp.Compare(b.OfferedRPS, a.OfferedRPS), compareNames(a, b))
-}
-
-// compareDropped orders rows by what they drop, truly and virtually, then by
-// what they are offered, the highest first.
-func compareDropped(a, b *row) int {
-	return cmp.Or(cmp.Compare(b.DroppedRPS+b.ShadowDroppedRPS, a.DroppedRPS+a.ShadowDroppedRPS), compareOffered(a, b))
 }
