@@ -29,8 +29,9 @@ type node struct {
 }
 
 // StartEtcd starts an etcd of so many nodes with its default limits and these
-// arguments, which runs until the test ends, and waits until it answers. It
-// skips the test if etcd is not installed.
+// arguments, in which {client} stands for the URL of a node. It runs until the
+// test ends; StartEtcd waits until it answers. It skips the test if etcd is not
+// installed.
 func StartEtcd(t testing.TB, nodes int, arguments ...string) *Etcd {
 	t.Helper()
 	binary, err := exec.LookPath("etcd")
@@ -38,7 +39,7 @@ func StartEtcd(t testing.TB, nodes int, arguments ...string) *Etcd {
 		t.Skip("etcd is not installed (Debian: etcd-server)")
 	}
 	e := &Etcd{}
-	ports := freePorts(t, 2*nodes)
+	ports := FreePorts(t, 2*nodes)
 	var members []string
 	for i := range nodes {
 		members = append(members, fmt.Sprintf("n%d=http://127.0.0.1:%d", i, ports[2*i+1]))
@@ -46,13 +47,17 @@ func StartEtcd(t testing.TB, nodes int, arguments ...string) *Etcd {
 	dir := t.TempDir()
 	for i := range nodes {
 		client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[2*i]), fmt.Sprintf("http://127.0.0.1:%d", ports[2*i+1])
-		e.nodes = append(e.nodes, &node{url: client, command: append([]string{
+		command := []string{
 			binary, "--name", fmt.Sprint("n", i), "--data-dir", filepath.Join(dir, fmt.Sprint("n", i)),
 			"--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-token", filepath.Base(dir),
 			"--logger", "zap", "--log-level", "warn",
-		}, arguments...)})
+		}
+		for _, a := range arguments {
+			command = append(command, strings.ReplaceAll(a, "{client}", client))
+		}
+		e.nodes = append(e.nodes, &node{url: client, command: command})
 	}
 	t.Cleanup(func() {
 		for i := range e.nodes {
@@ -71,8 +76,8 @@ func StartEtcd(t testing.TB, nodes int, arguments ...string) *Etcd {
 	return e
 }
 
-// freePorts returns ports that nobody listens on.
-func freePorts(t testing.TB, n int) []int {
+// FreePorts returns ports of loopback that nobody listens on.
+func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
 	ports := make([]int, n)
 	for i := range ports {
