@@ -1,11 +1,19 @@
 package main
 
 import (
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"grl/roles/command"
 )
 
 // secured makes f's members speak TLS with certificates of a CA of its own, and
@@ -59,12 +67,13 @@ func TestFaultOfCertificates(t *testing.T) {
 	// One of them has a certificate that ends at once, and one that is another's.
 	brief, wrong := f.sidecars[1], f.sidecars[2]
 	const briefly = 8 * time.Second
-	f.issue(brief, ca, dirs[brief], "--for", briefly.String(), "--replace")
+	shorten(t, ca, dirs[brief], briefly)
 	other := filepath.Join(t.TempDir(), "other")
 	f.pki("init", "--dir", other)
 	f.issue(wrong, other, dirs[wrong], "--replace")
 	f.start()
 	issued := time.Now()
+	f.refusesRole(t, dirs[f.sidecars[0]])
 	began := time.Now()
 	l, _ := f.load(calm)
 	f.answers(t, f.sidecars[:2], 1)
@@ -109,6 +118,59 @@ func TestFaultOfCertificates(t *testing.T) {
 	if dropped := count(l.through(lost, time.Now()), http.StatusTooManyRequests); dropped == 0 {
 		t.Error("nothing was dropped with the new certificates")
 	}
+}
+
+// refusesRole checks that an aggregator does not start with the certificate of a
+// client.
+func (f *fleet) refusesRole(t *testing.T, dir string) {
+	t.Helper()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	out, err := grl(t, dir, "serve", "--role", "aggregator", "--aggregator.listen", "127.0.0.1:0", "--aggregator.controllers", f.controller.url(),
+		"--tls.cert", file("cert.pem"), "--tls.key", file("key.pem"), "--tls.ca", file("ca.pem")).CombinedOutput()
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(err, &exit) || exit.ExitCode() != command.ExitWrongUse || !strings.Contains(string(out), "tls.cert") {
+		t.Errorf("an aggregator with the certificate of a client: %v\n%s", err, out)
+	}
+}
+
+// shorten makes the certificate in dir end after life, which is less than grl
+// issues.
+func shorten(t *testing.T, ca, dir string, life time.Duration) {
+	t.Helper()
+	leaf, authority := readCertificate(t, filepath.Join(dir, "cert.pem")), readCertificate(t, filepath.Join(ca, "ca.pem"))
+	key, err := x509.ParsePKCS8PrivateKey(readPEM(t, filepath.Join(ca, "ca-key.pem")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf.NotAfter = time.Now().Add(life)
+	der, err := x509.CreateCertificate(rand.Reader, leaf, authority, leaf.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "cert.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+}
+
+func readCertificate(t *testing.T, file string) *x509.Certificate {
+	t.Helper()
+	c, err := x509.ParseCertificate(readPEM(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// readPEM returns what the first block of a file holds.
+func readPEM(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		t.Fatalf("%s holds no PEM", file)
+	}
+	return block.Bytes
 }
 
 // answers waits until an aggregator answers these sidecars, or does not.
