@@ -45,7 +45,8 @@ type Aggregator struct {
 	metrics metrics
 	moved   chan struct{}   // sums did while a decider is silent; capacity 1
 	stop    chan struct{}   // closed when Run ends: streams must end
-	state   *statefile.File // nil: nothing is kept
+	state   *statefile.File // of directives; nil: nothing is kept
+	good    *statefile.Good // configurations; nil with state
 	streams sync.WaitGroup
 
 	mu      sync.Mutex // guards all below
@@ -109,6 +110,10 @@ func (a *Aggregator) Run(ctx context.Context) error {
 	if a.state != nil {
 		g.Go(func() error {
 			a.state.Keep(ctx, a.opts.Log, a.save)
+			return nil
+		})
+		g.Go(func() error {
+			a.good.Keep(ctx, a.opts.Log, a.held)
 			return nil
 		})
 	}

@@ -542,7 +542,7 @@ func TestStampsOnlyRise(t *testing.T) {
 					r.n.saved = saved{}
 					state, _ = r.n.save(r.now)
 				}
-				restarted.n.restore(r.now, state)
+				restarted.resume(r, state)
 				r = restarted
 				s.join(r)
 				s.report(saidRate(0, 200))

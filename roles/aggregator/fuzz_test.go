@@ -121,7 +121,7 @@ func FuzzDirective(f *testing.F) {
 		}
 		if state, ok := r.n.save(r.now); ok {
 			restarted := newRig(t, nil)
-			restarted.n.restore(r.now, state)
+			restarted.resume(r, state)
 		}
 		r.n.install(revision(2, 1))
 		s.hear()

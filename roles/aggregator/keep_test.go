@@ -1,18 +1,22 @@
 package aggregator
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"grl/limiter"
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/statefile"
+	"grl/proto/wire"
 )
 
 // saved returns what a node keeps on disk, as it is read from there.
@@ -37,6 +41,13 @@ func (r *rig) saved() statefile.State {
 	return s
 }
 
+// resume has a node that has just started go on from what the one of old kept,
+// whose configuration had held for a minute.
+func (r *rig) resume(old *rig, s statefile.State) {
+	r.n.begin(statefile.State{Configuration: old.n.config})
+	r.n.restore(r.now, s)
+}
+
 // decided returns a rig that a controller told of half a limit.
 func decided(t tester) (*rig, *speaker) {
 	r, s := ready(t, revision(3, 2), 200)
@@ -55,7 +66,7 @@ func TestRestartDuringAnOutage(t *testing.T) {
 
 	r := newRig(t, nil)
 	r.now = old.now.Add(20 * law.T)
-	r.n.restore(r.now, state)
+	r.resume(old, state)
 	s.join(r)
 	if c := r.n.configurationFor(s.h); c.GetRevision() != 3 || len(c.GetServices()) != 1 {
 		t.Fatalf("serves configuration %v at once, want r3", c)
@@ -89,7 +100,7 @@ func TestRestartIsShort(t *testing.T) {
 	old, _ := decided(t)
 	r := newRig(t, nil)
 	r.now = old.now.Add(law.T)
-	r.n.restore(r.now, old.saved())
+	r.resume(old, old.saved())
 	s := newSpeaker("new", 9)
 	s.join(r)
 	if s.hear(); s.admits[cellOf(0)] != 0.25 || s.admits[cellOf(1)] != 2 {
@@ -111,7 +122,7 @@ func TestDirectivesOnDiskAge(t *testing.T) {
 		old, _ := decided(t)
 		r := newRig(t, nil)
 		r.now = old.now.Add(tt.away)
-		r.n.restore(r.now, old.saved())
+		r.resume(old, old.saved())
 		s := r.begin(200)
 		r.pass(law.T)
 		r.n.decideAlone(r.now, true)
@@ -157,52 +168,118 @@ func TestSaveOnlyWhatChanged(t *testing.T) {
 	}
 	saved("the fifth one", true)
 	r.n.install(revision(4, 2))
-	saved("a configuration", true)
+	saved("a configuration, which is kept elsewhere", false)
 	r.n.resize(nil)
 	saved("the sizes of zones", true)
 	saved("nothing", false)
 }
 
+// keeper starts aggregators on one directory, one after the other.
+type keeper struct {
+	t      *testing.T
+	config Config
+	end    func() // of the one that runs
+}
+
+func newKeeper(t *testing.T) *keeper {
+	k := &keeper{t: t, config: Default(), end: func() {}}
+	k.config.StateDir, k.config.Zone, k.config.Region = filepath.Join(t.TempDir(), "state"), "z1", "r1"
+	return k
+}
+
+// start ends the aggregator that runs and starts another one, which keeps its
+// state on disk.
+func (k *keeper) start() *Aggregator {
+	k.t.Helper()
+	k.end()
+	a, err := New(Options{Config: k.config, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(k.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { a.state.Keep(ctx, a.opts.Log, a.save) })
+	running.Go(func() { a.good.Keep(ctx, a.opts.Log, a.held) })
+	k.end = func() { cancel(); running.Wait() }
+	return a
+}
+
+// install has a controller say a configuration.
+func (k *keeper) install(a *Aggregator, c *limiter.Configuration) {
+	k.t.Helper()
+	if err := a.install(k.t.Context(), wire.FromConfiguration(c)); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
 // The whole way over the disk, by the roles' own code.
 func TestStateSurvivesTheProcess(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	config := Default()
-	config.StateDir, config.Zone, config.Region = dir, "z1", "r1"
-	start := func() *Aggregator {
-		a, err := New(Options{Config: config, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
 	synctest.Test(t, func(t *testing.T) {
-		a := start()
-		if a.node.config.Revision != 0 {
+		k := newKeeper(t)
+		a := k.start()
+		if a.node.config.Any() {
 			t.Fatalf("begins with r%d, want nothing", a.node.config.Revision)
 		}
+		k.install(a, revision(3, 1))
+		time.Sleep(statefile.GoodAfter + 2*law.T)
 		r := newRig(t, nil)
 		r.n, r.now = a.node, time.Now()
-		r.n.install(revision(3, 1))
+		a.mu.Lock()
 		r.say(globalDecider, law.Stamp{Epoch: 4, Sequence: 7}, row(cellOf(0), 100, 400, 0.5))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			a.state.Keep(t.Context(), a.opts.Log, a.save)
-		}()
-		t.Cleanup(func() { <-ended })
+		a.mu.Unlock()
 		time.Sleep(law.T + 1)
 		synctest.Wait()
 
-		b := start()
+		b := k.start()
 		d := b.node.deciders[globalDecider]
 		if b.node.config.Revision != 3 || d == nil || d.taken != (law.Stamp{Epoch: 4, Sequence: 7}) || time.Since(d.heard).Round(law.T/10) != law.T {
 			t.Errorf("goes on with r%d and %+v, want r3 and a directive a T old", b.node.config.Revision, d)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "aggregator.state"), []byte("damaged"), 0o600); err != nil {
+		k.end()
+		k.end = func() {}
+		if err := os.WriteFile(filepath.Join(k.config.StateDir, "aggregator.state"), []byte("damaged"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c := start(); c.node.config.Revision != 0 {
-			t.Errorf("begins with r%d of a damaged file", c.node.config.Revision)
+		c := k.start()
+		if c.node.config.Revision != 3 || len(c.node.deciders) != 0 {
+			t.Errorf("begins with r%d and %d deciders of a damaged file, want r3 and none", c.node.config.Revision, len(c.node.deciders))
 		}
+		k.end()
+	})
+}
+
+// Fault 20: what had not held for a minute when the process ended is not begun
+// with again, whatever it was that ended it.
+func TestConfigurationThatDidNotHoldIsNotTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper(t)
+		a := k.start()
+		k.install(a, revision(3, 1))
+		time.Sleep(statefile.GoodAfter / 2)
+		if a = k.start(); a.node.config.Any() {
+			t.Fatalf("begins with r%d, which held for half a minute; want nothing", a.node.config.Revision)
+		}
+		k.install(a, revision(3, 1))
+		time.Sleep(statefile.GoodAfter + 2*law.T)
+		k.install(a, revision(4, 2))
+		time.Sleep(statefile.GoodAfter - 2*law.T)
+
+		// The bad one ends the process again and again.
+		for range 3 {
+			if a = k.start(); a.node.config.Revision != 3 {
+				t.Fatalf("begins with r%d, want r3, the newest that held for a minute", a.node.config.Revision)
+			}
+			k.install(a, revision(4, 2)) // the controller still says so
+			if a.node.config.Revision != 4 {
+				t.Fatalf("holds r%d, want what the controller says", a.node.config.Revision)
+			}
+			time.Sleep(statefile.GoodAfter / 3)
+		}
+		k.install(a, revision(5, 1))
+		time.Sleep(statefile.GoodAfter + 2*law.T)
+		if a = k.start(); a.node.config.Revision != 5 {
+			t.Errorf("begins with r%d, want r5, which held", a.node.config.Revision)
+		}
+		k.end()
 	})
 }

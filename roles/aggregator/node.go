@@ -57,7 +57,7 @@ type node struct {
 	hostsHeard epochs // by hosts
 	roster     uint64 // counts changes of what the fleet's view shows
 	refused    refusal
-	kept       uint64 // counts changes of what is kept on disk
+	kept       uint64 // counts changes of what save returns
 	saved      saved
 }
 
@@ -128,7 +128,6 @@ func (n *node) install(c *limiter.Configuration) {
 	n.config = c
 	n.buckets = c.ByName()
 	n.outbound = outbound(c)
-	n.kept++
 	n.heard.raise(globalDecider, c.Epoch)
 	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"grl/limiter/law"
-	"grl/proto/statefile"
 )
 
 // standIn decides in place of deciders that are silent, on receipt of reports
@@ -58,26 +57,4 @@ func (a *Aggregator) notice(ctx context.Context) {
 			a.opts.Log.InfoContext(ctx, "decider is back", "decider", name)
 		}
 	}
-}
-
-// load goes on from the state on disk, if there is one that can be used.
-func (a *Aggregator) load() {
-	c := a.opts.Config
-	a.state = statefile.New(c.StateDir, "aggregator", c.Zone+" of "+c.Region)
-	s, err := a.state.Load()
-	if err != nil {
-		a.opts.Log.Error("cannot use the state on disk", "err", err)
-		return
-	}
-	a.node.restore(time.Now(), s)
-	if s.Configuration != nil {
-		a.opts.Log.Info("goes on with the state on disk", "revision", s.Configuration.Revision, "deciders", len(s.Deciders))
-	}
-}
-
-// save returns what is to be kept on disk, false if it is there.
-func (a *Aggregator) save(now time.Time) (statefile.State, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.node.save(now)
 }

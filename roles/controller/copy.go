@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"grl/limiter"
@@ -10,54 +12,72 @@ import (
 )
 
 const (
-	// copyEvery is how often directives are copied to disk that only renew, or
-	// move ratios: a copy has all of them.
+	// copyEvery is how often what was decided is copied to disk.
 	copyEvery = 5 * time.Second
 	// restartSteps is above any count of directives of which the copy may not
 	// know: children must not take those of before a restart for later ones.
 	restartSteps = 1 << 32
 )
 
-// stateFile is where a regional controller keeps what its parent said.
-func (c *Controller) stateFile() *statefile.File {
-	return statefile.New(c.opts.Config.DB, "controller", c.opts.Config.Region)
+// copyFiles returns where a regional controller keeps what its parent said: what
+// was decided last, and the configurations that held for a minute.
+func (c *Controller) copyFiles() (*statefile.File, *statefile.Good) {
+	dir, region := c.opts.Config.DB, c.opts.Config.Region
+	return statefile.New(dir, "controller", region), statefile.NewGood(dir, "controller", region)
 }
 
-// loadCopy goes on from what the parent had said before a restart. A copy that
-// cannot be read is as good as none.
+// loadCopy goes on from what the parent had said before a restart: from the
+// newest configuration that was good. What cannot be read is as good as nothing.
 func (c *Controller) loadCopy(ctx context.Context) {
-	s, err := c.stateFile().Load()
-	if err != nil {
-		c.opts.Log.WarnContext(ctx, "cannot use the copy of the parent's configuration", "err", err)
-		return
-	}
-	if s.Configuration == nil {
-		return
+	file, good := c.copyFiles()
+	notGood := good.Load(func(s statefile.State) error {
+		c.node.takeConfiguration(s.Configuration, s.Zones)
+		return nil
+	})
+	s, err := file.Load()
+	if err := errors.Join(notGood, err); err != nil {
+		c.opts.Log.WarnContext(ctx, "cannot use all of the copy of what the parent said", "err", err)
 	}
 	c.node.resume(time.Now(), s)
-	c.opts.Log.InfoContext(ctx, "installed configuration from the copy on disk", "revision", s.Configuration.Revision, "services", len(s.Configuration.Services))
+	if held := c.node.config; held.Any() {
+		c.opts.Log.InfoContext(ctx, "installed configuration from the copy on disk", "revision", held.Revision, "serial", held.Serial, "services", len(held.Services))
+	}
 }
 
 // keepCopy copies what the parent said to disk until ctx ends.
 func (c *Controller) keepCopy(ctx context.Context) error {
+	file, good := c.copyFiles()
+	var keeping sync.WaitGroup
+	keeping.Go(func() { good.Keep(ctx, c.opts.Log, c.heldConfiguration) })
 	copied := time.Now()
-	c.stateFile().Keep(ctx, c.opts.Log, func(now time.Time) (statefile.State, bool) {
+	file.Keep(ctx, c.opts.Log, func(now time.Time) (statefile.State, bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.node.config.Revision == 0 || !c.node.region.fresh && now.Sub(copied) < copyEvery {
+		if !c.node.config.Any() || now.Sub(copied) < copyEvery {
 			return statefile.State{}, false
 		}
 		copied = now
 		return c.node.state(now), true
 	})
+	keeping.Wait()
 	return nil
+}
+
+// heldConfiguration returns the configuration held, none before the first.
+func (c *Controller) heldConfiguration() statefile.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.node.config.Any() {
+		return statefile.State{}
+	}
+	return statefile.State{Configuration: c.node.config, Zones: c.node.region.sizes}
 }
 
 // state returns what the parent said, for the copy.
 func (n *node) state(now time.Time) statefile.State {
 	r := n.region
-	r.fresh = false
-	s := statefile.State{Configuration: n.config, Zones: r.sizes}
+	// The zones are written with a configuration: this one says nothing.
+	s := statefile.State{Configuration: &limiter.Configuration{}, Zones: r.sizes}
 	if r.heard.IsZero() {
 		return s
 	}
@@ -71,11 +91,14 @@ func (n *node) state(now time.Time) statefile.State {
 	return s
 }
 
-// resume goes on from a copy: its configuration holds whatever its age, its
-// directive for as long as one that came would.
+// resume goes on from a copy, as far as the configuration has its cells: its
+// directive holds for as long as one that came would.
 func (n *node) resume(now time.Time, s statefile.State) {
-	n.takeConfiguration(s.Configuration, s.Zones)
 	r := n.region
+	if len(s.Zones) > 0 {
+		r.sizes = s.Zones
+		n.resize()
+	}
 	for i := range s.Deciders {
 		d := &s.Deciders[i]
 		age := d.Age(now)

@@ -70,9 +70,9 @@ func TestRegionCountsGoUpOnce(t *testing.T) {
 	})
 }
 
-// A region that restarts while its parent is away goes on from its copy: with
-// the configuration whatever its age, with the parent's decisions for what is
-// left of the autonomy.
+// A region that restarts while its parent is away goes on from its copy: with a
+// configuration that was good whatever its age, with the parent's decisions for
+// what is left of the autonomy.
 func TestCopy(t *testing.T) {
 	w := newWorld(t)
 	w.a.report(said{global, 3000, law.Counts{}})
@@ -82,7 +82,7 @@ func TestCopy(t *testing.T) {
 	w.a.report(said{global, 6000, law.Counts{}})
 	w.eu.n.renew(w.eu.now)
 	w.a.hear()
-	before := w.eu.n.region.global.stamp
+	before, held := w.eu.n.region.global.stamp, w.eu.n.config
 	dir := filepath.Join(t.TempDir(), "db")
 	file := statefile.New(dir, "controller", "eu")
 	if err := file.Save(w.eu.n.state(w.eu.now)); err != nil {
@@ -97,6 +97,7 @@ func TestCopy(t *testing.T) {
 		}
 		w.eu.restart()
 		w.eu.n.warm = false
+		w.eu.n.takeConfiguration(held, nil)
 		w.eu.n.resume(w.eu.now, s)
 		w.a.join(w.eu.rig)
 		w.a.report(said{global, 6000, law.Counts{}})

@@ -35,7 +35,6 @@ type region struct {
 	epoch   uint64            // highest of the parent's decider that was heard
 	below   uint64            // the highest that a child has heard
 	sizes   []*grlv1.ZoneSize // the parent's
-	fresh   bool              // a configuration that is not on disk yet
 	roster  uint64            // counts changes of which nodes there are
 	refused refusal
 }
@@ -146,7 +145,6 @@ func (n *node) takeConfiguration(c *limiter.Configuration, zones []*grlv1.ZoneSi
 	r.refused = refusal{}
 	if c.Version().After(n.config.Version()) {
 		n.install(c, nil, nil)
-		r.fresh = true
 	}
 	if len(zones) > 0 {
 		r.sizes = zones
