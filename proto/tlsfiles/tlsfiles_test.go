@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +24,17 @@ var node = access.Node{Role: access.Aggregator, Zone: "eu1"}
 type rig struct {
 	t       *testing.T
 	ca, dir string
-	log     bytes.Buffer
 	files   *Files
+
+	mu  sync.Mutex // guards log
+	log bytes.Buffer
+}
+
+// Write takes in what is logged.
+func (r *rig) Write(line []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Write(line)
 }
 
 func newRig(t *testing.T) *rig {
@@ -58,7 +68,7 @@ func (r *rig) config() Config {
 func (r *rig) open(registry *prometheus.Registry) {
 	r.t.Helper()
 	var err error
-	r.files, err = Open(Options{Config: r.config(), Log: slog.New(slog.NewTextHandler(&r.log, nil)), Registry: registry})
+	r.files, err = Open(Options{Config: r.config(), Log: slog.New(slog.NewTextHandler(r, nil)), Registry: registry})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,6 +76,8 @@ func (r *rig) open(registry *prometheus.Registry) {
 
 // logged returns how often the log has a text, and forgets the log.
 func (r *rig) logged(text string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	n := strings.Count(r.log.String(), text)
 	r.log.Reset()
 	return n
