@@ -17,6 +17,7 @@ func TestFaultOfTheStore(t *testing.T) {
 	for range 2 { // epochs that a new database would begin far below
 		f.controller.kill()
 		f.controller.restart()
+		f.controller.process.await("leads")
 	}
 	l.holds("restarts", time.Now(), faultLimit, back)
 	epoch := f.controller.must("grl_controller_epoch")
