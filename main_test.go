@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"roles/command/demo":     {everything},
 	"roles/command/simulate": {"limiter", "limiter/limitsfile", "roles/fleet"},
 	"roles/rolestest":        {everything},
-	"roles/command/remote":   {protoTree},
+	"roles/command/remote":   {protoTree, "roles/command/terminal"},
 	"roles/command/terminal": {},
 	"roles/command/linediff": {},
 	"roles/pki":              {"proto/access"},

@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 
 	grlv1 "grl/proto/grl/v1"
+	"grl/roles/command/terminal"
 )
 
 // Error is a call that failed. Its text says what to do.
@@ -51,8 +52,10 @@ func Refusal(err error) *grlv1.Refusal {
 }
 
 // Error says in one line what went wrong and what to do; where a change was
-// refused, more lines say why.
-func (e *Error) Error() string {
+// refused, more lines say why. It is safe for a terminal.
+func (e *Error) Error() string { return terminal.Printable(e.text()) }
+
+func (e *Error) text() string {
 	said := e.said()
 	if e.notServed() {
 		return fmt.Sprintf("what is at %s does not know this call: it is a controller of another version or of a region, or none", e.URL)

@@ -76,8 +76,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"problems", refusing(connect.CodeInvalidArgument, "2 problems", &grlv1.Refusal{Problems: []*grlv1.Problem{
-			{Where: "limits/pay.yaml", Line: 3, Column: 9, Text: "unknown key"}, {Where: "reason", Text: "too long"}, {Text: "empty"},
-		}}), "refused, nothing was changed\nlimits/pay.yaml:3:9: unknown key\nreason: too long\nempty"},
+			{Where: "limits/pay.yaml", Line: 3, Column: 9, Text: "unknown key"}, {Where: "reason", Text: "too long"}, {Text: "e\x1b[2Jmpty"},
+		}}), "refused, nothing was changed\nlimits/pay.yaml:3:9: unknown key\nreason: too long\ne\ufffd[2Jmpty"},
 		{"guard rails", refusing(connect.CodeFailedPrecondition, "refused", &grlv1.Refusal{Findings: []*grlv1.Finding{
 			{Bucket: "pay/all", Text: "below half of the peak", NeedsForce: true}, {Text: "cannot tell"},
 		}}), "refused, nothing was changed\nneeds --force and --reason: pay/all: below half of the peak\nnote: cannot tell"},
