@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,13 +52,13 @@ func wantWorks(t *testing.T, o etcd.Options) {
 	}
 }
 
-func wantRefused(t *testing.T, o etcd.Options) {
+// wantRefused also wants a word in the error.
+func wantRefused(t *testing.T, o etcd.Options, word string) {
 	t.Helper()
 	e, err := etcd.Open(t.Context(), o)
-	if !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("Open: %v, want ErrUnavailable", err)
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), word) {
+		t.Errorf("Open: %v, want ErrUnavailable and %q", err, word)
 	}
-	t.Log(err)
 	if e != nil {
 		t.Error("Open returned an engine", e.Close())
 	}
@@ -73,8 +74,8 @@ func TestMutualTLS(t *testing.T) {
 		"--client-cert-auth", "--trusted-ca-file", filepath.Join(dir, "cert.pem"))
 	with := func(c *tls.Config) etcd.Options { return etcd.Options{Endpoints: []string{url}, TLS: c} }
 	wantWorks(t, with(&tls.Config{RootCAs: pool, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}))
-	wantRefused(t, with(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}))                                                             // no certificate of ours
-	wantRefused(t, with(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})) // not theirs
+	wantRefused(t, with(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}), "certificate")                                                                                         // no certificate of ours
+	wantRefused(t, with(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}), "certificate signed by unknown authority") // not theirs
 }
 
 // selfSigned makes a certificate that is its own authority, for both sides, and
@@ -136,7 +137,7 @@ func TestPassword(t *testing.T) {
 		return etcd.Options{Endpoints: cluster.Endpoints(), Username: user, Password: password, Prefix: prefix}
 	}
 	wantWorks(t, with("grl", "password", ""))
-	wantRefused(t, with("grl", "wrong", ""))
-	wantRefused(t, with("", "", ""))
-	wantRefused(t, with("grl", "password", "theirs/"))
+	wantRefused(t, with("grl", "wrong", ""), "authentication failed")
+	wantRefused(t, with("", "", ""), "user name is empty")
+	wantRefused(t, with("grl", "password", "theirs/"), "permission denied")
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -78,10 +79,22 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("open etcd: %w", classify(ctx, err))
 	}
 	e := &Engine{client: client, prefix: o.Prefix}
-	if _, err := e.Get(ctx, "state/head"); err != nil {
+	if err := e.check(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open etcd: %w", err), e.Close())
 	}
 	return e, nil
+}
+
+// check asks a member whether it is there, which without a connection says why
+// there is none, and then all for a record, which needs permission.
+func (e *Engine) check(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if _, err := pb.NewMaintenanceClient(e.client.ActiveConnection()).Status(within, &pb.StatusRequest{}); err != nil {
+		return classify(ctx, err)
+	}
+	_, err := e.Get(ctx, "epoch")
+	return err
 }
 
 // Close ends watches and leaderships, whose leases run out, and closes the
