@@ -13,10 +13,12 @@ const e2e = import.meta.dirname;
 export class Server {
   #command; #url; #dir; #process;
 
-  static async start() {
+  // start takes people: true for our own server with accounts, of which there is
+  // none yet.
+  static async start({ people = false } = {}) {
     const s = new Server();
     const { E2E_COMMAND: command, E2E_URL: url } = process.env;
-    if (command || url) {
+    if (!people && (command || url)) {
       if (!command || !url) throw new Error("set both E2E_COMMAND (a shell command) and E2E_URL (where it answers)");
       s.#command = ["/bin/sh", ["-c", `exec ${command}`]];
       s.#url = url;
@@ -26,7 +28,7 @@ export class Server {
       const built = spawnSync("go", ["build", "-o", binary, "./server"], { cwd: e2e, stdio: "inherit" });
       if (built.status !== 0) throw new Error("go build ./server: no binary");
       const port = await freePort();
-      s.#command = [binary, ["-listen", `127.0.0.1:${port}`]];
+      s.#command = [binary, ["-listen", `127.0.0.1:${port}`, ...people ? ["-people", join(s.#dir, "store")] : []]];
       s.#url = `http://127.0.0.1:${port}`;
     }
     await s.up();

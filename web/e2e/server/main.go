@@ -25,6 +25,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address")
 	buckets := flag.Int("buckets", 480, "rows of the buckets table")
 	seed := flag.Uint64("seed", 1, "seed of the generated fleet")
+	store := flag.String("people", "", "directory of a store with accounts; empty: nobody signs in")
 	flag.Parse()
 
 	l, err := net.Listen("tcp", *listen)
@@ -34,10 +35,12 @@ func main() {
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	srv := &http.Server{
-		Handler:           web.New(web.Options{Backend: newFleet(*seed, *buckets), Log: log, Version: "v0.1.0-generated"}),
-		ReadHeaderTimeout: 5 * time.Second,
+	handler, err := pages(web.Options{Backend: newFleet(*seed, *buckets), Log: log, Version: "v0.1.0-generated"}, *store)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	fmt.Fprintln(os.Stderr, srv.Serve(l))
 	os.Exit(1)
 }

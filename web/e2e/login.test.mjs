@@ -1,0 +1,128 @@
+// Browser tests of signing in and out, in Debian's Chromium against real
+// accounts in a store.
+import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { Server } from "./server.mjs";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const shots = process.env.E2E_SCREENSHOTS; // a folder; empty: take none
+const password = "correct horse battery staple";
+
+let server, browser;
+
+before(async () => {
+  server = await Server.start({ people: true });
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+// check runs axe and looks for what spills over the page's width.
+async function check(page, name, scripts) {
+  if (!scripts) return; // axe is one
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(async () => (await window.axe.run(document)).violations);
+  assert.deepEqual(found.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(" ")).join(", ")}`), [], name);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${name} spills over`);
+  if (shots) {
+    mkdirSync(shots, { recursive: true });
+    await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+  }
+}
+
+const views = [
+  { width: 1440, colorScheme: "light", scripts: true },
+  { width: 1440, colorScheme: "dark", scripts: true },
+  { width: 375, colorScheme: "light", scripts: true },
+  { width: 375, colorScheme: "dark", scripts: true },
+  { width: 1440, colorScheme: "light", scripts: false },
+];
+
+// The tests are one story: the first one makes the account.
+for (const { width, colorScheme, scripts } of views) {
+  test(`signs in and out, ${width} px, ${colorScheme}, ${scripts ? "with" : "without"} scripts`, { timeout: 60_000 }, async () => {
+    const context = await browser.newContext({ javaScriptEnabled: scripts, colorScheme, viewport: { width, height: 900 } });
+    const page = await context.newPage();
+    const problems = [];
+    page.on("console", (m) => { if (m.type() === "error") problems.push(m.text()); });
+    const name = (what) => `${what}-${width}-${colorScheme}`;
+    try {
+      await page.goto(server.url + "/fleet");
+      if (new URL(page.url()).pathname === "/fleet") { // no account yet: open to everyone here
+        await check(page, name("open"), scripts);
+        await page.getByRole("link", { name: "Make the first account" }).click();
+        await check(page, name("first"), scripts);
+        await page.getByRole("textbox", { name: "Account" }).fill("root");
+        await page.getByLabel("Password", { exact: true }).fill(password);
+        await page.getByLabel("Password again").fill("another password");
+        await page.getByRole("button").click();
+        assert.match(await page.getByRole("alert").innerText(), /two passwords differ/);
+        await check(page, name("first-refused"), scripts);
+        await page.getByLabel("Password", { exact: true }).fill(password);
+        await page.getByLabel("Password again").fill(password);
+        await page.getByRole("button").click();
+        assert.equal(new URL(page.url()).pathname, "/");
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.goto(server.url + "/fleet");
+      }
+      assert.equal(new URL(page.url()).pathname, "/login");
+      await check(page, name("login"), scripts);
+      // Another account each time: five wrong passwords a minute close one.
+      await page.getByRole("textbox", { name: "Account" }).fill(name("guest"));
+      await page.getByLabel("Password", { exact: true }).fill("a wrong password");
+      await page.getByRole("button").click();
+      assert.match(await page.getByRole("alert").innerText(), /Account or password is wrong/);
+      assert.equal(await page.getByLabel("Password", { exact: true }).inputValue(), "");
+      await check(page, name("login-refused"), scripts);
+      await page.getByRole("textbox", { name: "Account" }).fill("root");
+      await page.getByLabel("Password", { exact: true }).fill(password);
+      await page.getByRole("button").click();
+      assert.equal(new URL(page.url()).pathname, "/fleet");
+
+      const [session] = await context.cookies();
+      assert.deepEqual([session.name, session.httpOnly, session.sameSite], ["grl", true, "Lax"]);
+
+      await page.goto(server.url + "/account");
+      await page.getByLabel("What it is for").fill("a pipeline");
+      await page.getByRole("button", { name: "Make a token" }).click();
+      assert.match(await page.locator("#secret").innerText(), /^grl_[0-9a-f]{16}_[0-9a-f]{64}$/);
+      await check(page, name("account"), scripts);
+      await page.getByRole("button", { name: "Revoke a pipeline" }).click();
+      assert.match(await page.getByLabel("Table of tokens").innerText(), /No token yet/);
+
+      await page.getByRole("button", { name: "Sign out" }).click();
+      assert.equal(new URL(page.url()).pathname, "/login");
+      await page.goBack();
+      await page.reload();
+      assert.equal(new URL(page.url()).pathname, "/login");
+      assert.deepEqual(problems.filter((p) => !p.includes("403") && !p.includes("422")), []);
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+// With scripts a page that was open when the session ended leads to where one
+// signs in.
+test("a page that polls leads to the login when its session has ended", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(server.url + "/login");
+  await page.getByRole("textbox", { name: "Account" }).fill("root");
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator("#live-text", { hasText: /^Live/ }).waitFor();
+  await context.clearCookies();
+  await page.waitForURL(/\/login/, { timeout: 10_000 });
+  await context.close();
+});
