@@ -14,10 +14,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"grl/proto/access"
 	"grl/proto/uplink"
 	"grl/roles/aggregator"
 	"grl/roles/controller"
+	"grl/roles/controller/people"
 	"grl/store"
+	"grl/store/ledger"
 )
 
 const (
@@ -103,21 +106,30 @@ func (p *plane) startController(ctx context.Context, dir string, l limits) error
 		return err
 	}
 	p.undo = append(p.undo, st.Close)
+	who, err := people.New(people.Options{Ledger: ledger.New(st), Log: p.log})
+	if err != nil {
+		return err
+	}
 	config := controller.Default()
 	config.Region, config.Limits = region, files
+	registry := prometheus.NewRegistry()
 	c, err := controller.New(ctx, controller.Options{
 		Config:   config,
 		Log:      p.log.With("role", "controller"),
 		Version:  p.version,
-		Registry: prometheus.NewRegistry(),
+		Registry: registry,
 		Store:    st,
+		People:   who,
 	})
 	if err != nil {
 		return err
 	}
-	address, err := p.serve(ctx, "controller", dashboardAddress, plainServer(c.Handler()))
+	// As on loopback: everyone is admin as long as there is no account.
+	gate := access.NewGate(access.Options{Role: access.Controller, Anonymous: access.Admin, People: who, Registry: registry})
+	handler := gate.Handler(c.Handler())
+	address, err := p.serve(ctx, "controller", dashboardAddress, plainServer(handler))
 	if err != nil {
-		address, err = p.serve(ctx, "controller", anyPort, plainServer(c.Handler()))
+		address, err = p.serve(ctx, "controller", anyPort, plainServer(handler))
 	}
 	if err != nil {
 		return err
