@@ -52,6 +52,12 @@ func (f *fleet) etcdURLs() string {
 // startEtcd starts the nodes and waits until all answer.
 func (f *fleet) startEtcd() {
 	f.t.Helper()
+	if len(f.etcds) == 0 {
+		return
+	}
+	if _, err := exec.LookPath("etcd"); err != nil {
+		f.t.Fatalf("a real etcd is needed, of Debian's etcd-server: %v", err)
+	}
 	for _, e := range f.etcds {
 		e.process = start(f.t, exec.CommandContext(f.t.Context(), "etcd", e.args...))
 	}
