@@ -2,12 +2,13 @@
 -- Written with synchronous = FULL. `sum` is the CRC-32C of the other columns in
 -- their order here: quick_check does not notice a flipped bit inside a value.
 
+-- Without rowid there is no index beside the table that could differ from it.
 CREATE TABLE records (
   key     TEXT    NOT NULL PRIMARY KEY,
   value   BLOB    NOT NULL,
   version INTEGER NOT NULL CHECK (version > 0), -- of the commit that wrote it
   sum     INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- What all records are together: one row, none before the first commit.
 CREATE TABLE tally (

@@ -48,23 +48,28 @@ func (t *tally) write(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// verifyRecords reads all records and compares them with the tally.
+// verifyRecords reads all records, which must be in order to be found, and
+// compares them with the tally.
 func verifyRecords(ctx context.Context, f *file) error {
 	want, err := readTally(ctx, f.read)
 	if err != nil {
 		return err
 	}
-	rows, err := f.read.QueryContext(ctx, "SELECT key, value, version, sum FROM records")
+	rows, err := f.read.QueryContext(ctx, "SELECT key, value, version, sum FROM records ORDER BY key")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	have := tally{version: want.version}
+	have, last := tally{version: want.version}, ""
 	for rows.Next() {
 		r, err := scanRecord(rows.Scan)
 		if err != nil {
 			return err
 		}
+		if r.Key <= last {
+			return fmt.Errorf("%w: record %q follows %q", ErrDamaged, r.Key, last)
+		}
+		last = r.Key
 		have.records++
 		have.digest ^= r.sum()
 	}
