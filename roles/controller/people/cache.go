@@ -12,6 +12,13 @@ const (
 	// cacheFor is how long another controller's change of an account may go
 	// unnoticed; one made here counts at once.
 	cacheFor = time.Second
+	// outageFor is how long who was known last may go on reading while the store
+	// does not answer: nobody can find out more then, nor change anything.
+	outageFor = time.Hour
+	// storeWithin is how long a read of the store may take, and storeAway how long
+	// after one that failed the next is tried: pages must not wait for it.
+	storeWithin = time.Second
+	storeAway   = 5 * time.Second
 	// MostCached bounds the cache; beyond it, it begins anew.
 	MostCached = 10_000
 )
@@ -23,6 +30,7 @@ type cache struct {
 	generation uint64 // counts forget
 	known      map[[sha256.Size]byte]cached
 	openAt     time.Time // no account existed then; zero: not known
+	failedAt   time.Time // the store did not answer then; zero: it did since
 }
 
 type cached struct {
@@ -51,15 +59,44 @@ func (c *cache) keep(generation uint64, at time.Time, bearer string, p access.Pe
 }
 
 func (c *cache) get(now time.Time, bearer string) (access.Person, bool) {
-	key := sha256.Sum256([]byte(bearer))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, ok := c.known[key]
-	if ok && now.Sub(found.at) >= cacheFor {
-		delete(c.known, key)
-		ok = false
+	found, ok := c.known[sha256.Sum256([]byte(bearer))]
+	return found.person, ok && now.Sub(found.at) < cacheFor
+}
+
+// last returns who had a bearer when the store answered last. While it does not,
+// they may read.
+func (c *cache) last(now time.Time, bearer string) (access.Person, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.known[sha256.Sum256([]byte(bearer))]
+	found.person.Level = min(found.person.Level, access.Viewer)
+	return found.person, ok && now.Sub(found.at) < outageFor
+}
+
+// lastOpen reports whether there was no account when the store answered last.
+func (c *cache) lastOpen(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.openAt.IsZero() && now.Sub(c.openAt) < outageFor
+}
+
+// away reports whether the store did not answer a moment ago.
+func (c *cache) away(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.failedAt.IsZero() && now.Sub(c.failedAt) < storeAway
+}
+
+// answered notes whether the store did.
+func (c *cache) answered(now time.Time, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failedAt = time.Time{}
+	if err != nil {
+		c.failedAt = now
 	}
-	return found.person, ok
 }
 
 // keepOpen and isOpen are the same for whether there is an account.

@@ -88,7 +88,8 @@ func (p *People) Run(ctx context.Context) error {
 }
 
 // Open reports whether nobody needs to sign in: there is no account, and no
-// provider that would make one. A store that does not answer is not open.
+// provider that would make one. While the store does not answer, what it said
+// last stands for an hour; nothing can be changed then.
 func (p *People) Open(ctx context.Context) bool {
 	if p.provider != nil || p.begun.Load() {
 		return false
@@ -97,9 +98,15 @@ func (p *People) Open(ctx context.Context) bool {
 		return open
 	}
 	generation, at := p.cache.begin()
+	if p.cache.away(at) {
+		return p.cache.lastOpen(at)
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
 	accounts, err := p.ledger.Accounts(ctx)
+	p.cache.answered(time.Now(), err)
 	if err != nil {
-		return false
+		return p.cache.lastOpen(at)
 	}
 	if len(accounts) > 0 {
 		p.begun.Store(true)

@@ -3,10 +3,12 @@ package people
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"grl/proto/access"
+	"grl/store"
 	"grl/store/ledger"
 )
 
@@ -26,9 +28,9 @@ const (
 
 // Person returns whom a bearer, an API token or a session, belongs to and what
 // they may do: at most what their account may at this moment, give or take a
-// second where another controller changed it. from is the address of the peer.
-// The error is access.ErrUnknown, or a
-// Refusal where the store does not answer.
+// second where another controller changed it. While the store does not answer,
+// whom it knew last may read, for an hour. from is the address of the peer. The
+// error is access.ErrUnknown, or a Refusal where the store does not answer.
 func (p *People) Person(ctx context.Context, bearer, from string) (access.Person, error) {
 	c, ok := parseCredential(bearer)
 	if !ok {
@@ -38,11 +40,12 @@ func (p *People) Person(ctx context.Context, bearer, from string) (access.Person
 		return person, nil
 	}
 	generation, at := p.cache.begin()
-	find := p.byToken
-	if c.session {
-		find = p.bySession
+	person, err := p.find(ctx, c, at)
+	if errors.Is(err, store.ErrUnavailable) {
+		if person, ok := p.cache.last(at, bearer); ok {
+			return person, nil
+		}
 	}
-	person, err := find(ctx, c, at)
 	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, access.ErrUnknown) {
 		return access.Person{}, access.ErrUnknown
 	}
@@ -51,6 +54,29 @@ func (p *People) Person(ctx context.Context, bearer, from string) (access.Person
 	}
 	p.cache.keep(generation, at, bearer, person)
 	return person, nil
+}
+
+// find asks the store, unless it did not answer a moment ago.
+func (p *People) find(ctx context.Context, c credential, now time.Time) (access.Person, error) {
+	if p.cache.away(now) {
+		return access.Person{}, fmt.Errorf("%w: it did not answer a moment ago", store.ErrUnavailable)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, storeWithin, store.ErrUnavailable)
+	defer cancel()
+	find := p.byToken
+	if c.session {
+		find = p.bySession
+	}
+	person, err := find(ctx, c, now)
+	if err != nil && context.Cause(ctx) == store.ErrUnavailable {
+		err = fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, storeWithin)
+	}
+	if errors.Is(err, store.ErrUnavailable) {
+		p.cache.answered(time.Now(), err)
+	} else {
+		p.cache.answered(time.Now(), nil)
+	}
+	return person, err
 }
 
 func (p *People) byToken(ctx context.Context, c credential, now time.Time) (access.Person, error) {
