@@ -59,7 +59,7 @@ func (l *Ledger) PlaceCap(ctx context.Context, act Act, c Cap) (Cap, error) {
 	c.PlacedAt, c.EndsAt = act.At.UTC().Truncate(time.Millisecond), c.EndsAt.UTC().Truncate(time.Millisecond)
 	err := c.validate()
 	if err == nil {
-		_, err = l.incident(ctx, act, func(i *incident) (*Entry, error) {
+		_, err = l.editIncident(ctx, act, func(i *incident) (*Entry, error) {
 			if len(i.Caps) >= MaxCaps {
 				return nil, fmt.Errorf("%w: there are %d caps", ErrTooMany, len(i.Caps))
 			}
@@ -85,7 +85,7 @@ func (c *Cap) subjects() []string { return []string{c.Service, "cap " + c.ID} }
 // LiftCap removes a cap at once and returns it. ErrNotFound if there is none.
 func (l *Ledger) LiftCap(ctx context.Context, act Act, id string) (Cap, error) {
 	var lifted Cap
-	_, err := l.incident(ctx, act, func(i *incident) (*Entry, error) {
+	_, err := l.editIncident(ctx, act, func(i *incident) (*Entry, error) {
 		at := slices.IndexFunc(i.Caps, func(c Cap) bool { return c.ID == id })
 		if at < 0 {
 			return nil, ErrNotFound

@@ -29,9 +29,9 @@ type incident struct {
 	LastCap uint64 `json:"last_cap"` // id that was given out last
 }
 
-// incident lets edit change what holds beside the revisions, and commits it with
+// editIncident lets edit change what holds beside the revisions, and commits it with
 // the next serial and the entry that edit returns. nil: it is as it shall be.
-func (l *Ledger) incident(ctx context.Context, act Act, edit func(*incident) (*Entry, error)) (Incident, error) {
+func (l *Ledger) editIncident(ctx context.Context, act Act, edit func(*incident) (*Entry, error)) (Incident, error) {
 	if err := act.validate(); err != nil {
 		return Incident{}, err
 	}
@@ -72,7 +72,7 @@ func (l *Ledger) toggle(ctx context.Context, act Act, action, service string, of
 	if service == "" {
 		subject = "everything"
 	}
-	i, err := l.incident(ctx, act, func(i *incident) (*Entry, error) {
+	i, err := l.editIncident(ctx, act, func(i *incident) (*Entry, error) {
 		changed, err := i.set(service, off)
 		if !changed || err != nil {
 			return nil, err

@@ -21,12 +21,12 @@ type plan struct {
 	entry  *Entry // nil: not for the audit
 }
 
-// change reads the records of keys, lets make plan a change of them, and commits
+// change reads the records of keys, lets draft plan a change of them, and commits
 // it together with its audit entry if none of them changed meanwhile, nor the
-// audit if there is an entry; else it starts anew. make may read what else it
+// audit if there is an entry; else it starts anew. draft may read what else it
 // needs: changes with an entry come one after another, so it has not changed at
 // the commit if whatever changes it has entries. A nil plan changes nothing.
-func (l *Ledger) change(ctx context.Context, keys []string, make func(ctx context.Context, records []store.Record) (*plan, error)) error {
+func (l *Ledger) change(ctx context.Context, keys []string, draft func(ctx context.Context, records []store.Record) (*plan, error)) error {
 	keys = append(keys, keyAuditHead)
 	for attempt := range attempts {
 		records, err := l.engine.Get(ctx, keys...)
@@ -34,7 +34,7 @@ func (l *Ledger) change(ctx context.Context, keys []string, make func(ctx contex
 			return err
 		}
 		last := len(records) - 1
-		p, err := make(ctx, records[:last])
+		p, err := draft(ctx, records[:last])
 		if p == nil || err != nil {
 			return err
 		}
