@@ -74,7 +74,7 @@ func TestMutualTLS(t *testing.T) {
 		"--client-cert-auth", "--trusted-ca-file", filepath.Join(dir, "cert.pem"))
 	with := func(c *tls.Config) etcd.Options { return etcd.Options{Endpoints: []string{url}, TLS: c} }
 	wantWorks(t, with(&tls.Config{RootCAs: pool, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}))
-	wantRefused(t, with(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}), "")                                                                                         // no certificate of ours
+	wantRefused(t, with(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}), "")                                                                                                    // no certificate of ours
 	wantRefused(t, with(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}), "certificate signed by unknown authority") // not theirs
 }
 
