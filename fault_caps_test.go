@@ -86,6 +86,21 @@ func TestFaultCapEnds(t *testing.T) {
 	if dropped > 0 {
 		t.Errorf("17 s after the end of a cap, when it admits more than twice, %d requests were dropped in 2 s; %.1f rps were admitted", dropped, after)
 	}
+	if *measure {
+		f.blockEnds(t, l)
+	}
+}
+
+// blockEnds lets a cap that blocks end, which takes the longest, and checks that
+// nothing is dropped two minutes later.
+func (f *fleet) blockEnds(t *testing.T, l *load) {
+	t.Helper()
+	const ramp = 2 * time.Minute
+	held := 3 * time.Second
+	asked := time.Now()
+	f.controller.do("cap", "shop", "--caller", "web", "--block", "--for", held.String(), "--reason", "brief")
+	pause(time.Until(asked.Add(held + ramp - 15*time.Second)))
+	measured(t, "cap that blocked ended to the last drop", l.lastDrop(asked.Add(held)), ramp+10*time.Second)
 }
 
 // firstDrops waits until every sidecar has dropped, and returns how long after

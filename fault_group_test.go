@@ -181,11 +181,16 @@ func TestFaultOfEtcd(t *testing.T) {
 			e.kill()
 		}
 	}
-	outage := 12 * time.Second
+	outage := 8 * time.Second
 	if *measure {
 		outage = time.Minute // longer than aggregators go on alone
 	}
-	pause(outage / 2)
+	pause(outage - 2*time.Second)
+	for _, m := range f.aggregators {
+		if silent := m.must("grl_aggregator_silent_deciders"); silent != 0 {
+			t.Errorf("without etcd no controller directs an %s any more", m.name)
+		}
+	}
 	for _, m := range f.controllers {
 		_, err := m.connect().Incident.PlaceCap(t.Context(), &grlv1.PlaceCapRequest{
 			Service: "shop", Caller: "nobody", Gate: &grlv1.PlaceCapRequest_Rps{Rps: 1}, DurationMs: 60_000, Reason: "etcd is down",

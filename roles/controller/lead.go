@@ -14,6 +14,10 @@ const (
 	// resignWithin bounds how long the end of a controller waits for the store to
 	// hear that it resigns.
 	resignWithin = 2 * time.Second
+	// askWithin bounds how long to wait for a store that may be gone, and askAgain
+	// is how long to wait before it is asked the next time.
+	askWithin = time.Second
+	askAgain  = 200 * time.Millisecond
 )
 
 // campaign has the controller lead its group whenever it can, until ctx ends. The
@@ -69,12 +73,44 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 	select {
 	case <-ctx.Done():
 	case <-leadership.Lost():
+		c.holdOver(ctx, epoch)
 		c.opts.Log.WarnContext(ctx, "lost the lead; listening", "epoch", epoch)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.node.listen()
 	return nil
+}
+
+// holdOver goes on leading while the store cannot say who leads: without a store
+// nobody is elected, and in the end all hosts would open. It returns once the
+// store answers, or a child has taken a directive of a later leader; from that
+// one on receivers refuse what this one still says.
+func (c *Controller) holdOver(ctx context.Context, epoch uint64) {
+	for told := false; ctx.Err() == nil && !c.succeeded(); told = true {
+		bounded, cancel := context.WithTimeout(ctx, askWithin)
+		_, err := c.ledger.Head(bounded)
+		cancel()
+		if err == nil {
+			return
+		}
+		if !told {
+			c.opts.Log.WarnContext(ctx, "the store cannot say who leads; leading on", "epoch", epoch, "err", err)
+		}
+		pause(ctx, askAgain)
+	}
+}
+
+// succeeded reports whether a child has taken a directive of a later leader.
+func (c *Controller) succeeded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for child := range c.node.children {
+		if c.node.follows(child) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pause waits, or until ctx ends.
