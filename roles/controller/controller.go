@@ -67,14 +67,16 @@ type Controller struct {
 	reloading sync.Mutex // serialises reload; taken before mu
 	shelf     shelf      // guarded by reloading
 
-	mu        sync.Mutex // guards all below
-	node      *node
-	ended     bool
-	state     ledger.State  // that is installed
-	installed chan struct{} // closed, and replaced, when another one is
-	loaded    time.Time     // the revision was made, or taken from the parent
-	refused   string        // why the limits directory was
-	traffic   traffic
+	mu    sync.Mutex // guards all below
+	node  *node
+	ended bool
+
+	leadership store.Leadership // nil: it does not lead
+	state      ledger.State     // that is installed
+	installed  chan struct{}    // closed, and replaced, when another one is
+	loaded     time.Time        // the revision was made, or taken from the parent
+	refused    string           // why the limits directory was
+	traffic    traffic
 }
 
 // New reads the configuration and the epoch from the store and, if the store
@@ -211,6 +213,7 @@ func (c *Controller) decide(ctx context.Context) error {
 			}
 		}
 		c.mu.Lock()
+		c.checkLead()
 		began, wasAlone := time.Now(), c.node.alone()
 		publishing := publish(began)
 		if c.node.alone() && !wasAlone {

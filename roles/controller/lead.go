@@ -65,6 +65,7 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 		return err
 	}
 	c.mu.Lock()
+	c.leadership = leadership
 	c.node.lead(epoch)
 	c.wakeChildren()
 	wake(c.moved)
@@ -78,8 +79,22 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.leadership = nil
 	c.node.listen()
 	return nil
+}
+
+// checkLead has the controller listen at once if it has lost the lead: one that
+// was frozen must not say a word before it notices. The caller holds mu.
+func (c *Controller) checkLead() {
+	if c.leadership == nil {
+		return
+	}
+	select {
+	case <-c.leadership.Lost():
+		c.node.listen()
+	default:
+	}
 }
 
 // holdOver goes on leading while the store cannot say who leads: without a store

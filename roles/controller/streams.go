@@ -233,6 +233,7 @@ func (c *Controller) noteRival(ctx context.Context, child *child) {
 func (c *Controller) forChild(child *child) []*grlv1.JoinResponse {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.checkLead()
 	var out []*grlv1.JoinResponse
 	if m := c.node.configurationFor(child); m != nil {
 		out = append(out, &grlv1.JoinResponse{Message: &grlv1.JoinResponse_Configuration{Configuration: m}})
