@@ -85,7 +85,8 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 }
 
 // checkLead has the controller listen at once if it has lost the lead: one that
-// was frozen must not say a word before it notices. The caller holds mu.
+// was frozen must not say a word before it has asked who leads; see holdOver. The
+// caller holds mu.
 func (c *Controller) checkLead() {
 	if c.leadership == nil {
 		return
@@ -112,8 +113,17 @@ func (c *Controller) holdOver(ctx context.Context, epoch uint64) {
 		if !told {
 			c.opts.Log.WarnContext(ctx, "the store cannot say who leads; leading on", "epoch", epoch, "err", err)
 		}
+		c.leadOn()
 		pause(ctx, askAgain)
 	}
+}
+
+// leadOn has the controller speak again after checkLead.
+func (c *Controller) leadOn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leadership = nil
+	c.node.leads = true
 }
 
 // succeeded reports whether a child has taken a directive of a later leader.
