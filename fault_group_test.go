@@ -151,6 +151,13 @@ func TestFaultOfEtcd(t *testing.T) {
 	began := time.Now()
 	l, _ := f.load(groupLoad)
 	l.holds("start", began, faultLimit, back)
+	for i, m := range f.controllers { // whether it leads or follows
+		var said struct{ DropRatio float64 }
+		m.read(&said, "explain", "--service", "shop", "--caller", "web", "--procedure", "POST /v1/orders")
+		if want := 1 - faultLimit/groupLoad; said.DropRatio < want-quarter || said.DropRatio > want+quarter {
+			t.Errorf("controller %d explains a drop ratio of %.2f, want about %.2f", i, said.DropRatio, want)
+		}
+	}
 	for i, m := range f.controllers {
 		rps := faultLimit + float64(i+1)
 		edited := time.Now()

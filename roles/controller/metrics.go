@@ -165,7 +165,7 @@ func (g bucketGauges) highest() []*gauge {
 			byName[id.Bucket] = b
 		}
 		b.offered += s.rate.Offered.RPS()
-		b.ratio = max(b.ratio, law.Ratio(s.published.Admit))
+		b.ratio = max(b.ratio, law.Ratio(n.admit(i)))
 		if s.bucket.Block {
 			b.ratio = 1
 		}

@@ -17,6 +17,7 @@ type row struct {
 	bucket       *limiter.Bucket
 	candidateRPS float64       // would be dropped by the candidate
 	age          time.Duration // of the last directive that spoke of the cell; below 0: none did
+	follows      bool          // another controller sends the directives
 }
 
 // Buckets returns a row for each cell, and one for each bucket that nobody
@@ -44,7 +45,7 @@ func (n *node) owners() map[string]string {
 
 // row returns what is seen of a cell of b, which may not be yet.
 func (n *node) row(now time.Time, b *limiter.Bucket, id limiter.CellID, owner string) row {
-	r := row{bucket: b, age: -1, Bucket: web.Bucket{
+	r := row{bucket: b, age: -1, follows: !n.leads, Bucket: web.Bucket{
 		Service:  b.Service,
 		Name:     b.Name,
 		Owner:    owner,
@@ -101,14 +102,23 @@ func (n *node) live(now time.Time, i int, r *row) {
 	r.Hosts = int(s.rate.Hosts)
 	r.Silent = s.rate.Offered > 0 && live == 0
 	if !r.Block {
-		r.Ratio = law.Ratio(s.published.Admit)
+		r.Ratio = law.Ratio(n.admit(i))
 	}
-	if v := n.voice(i); s.version > 0 && v.stamp != (law.Stamp{}) {
+	if v := n.voice(i); n.leads && s.version > 0 && v.stamp != (law.Stamp{}) {
 		r.age = v.trail.Age(now, v.stamp)
 	}
 	if c := n.recorder.candidates[s.bucket.Gate(n.cells.ID(i))]; c != nil {
 		r.candidateRPS = c.last
 	}
+}
+
+// admit returns what was published of a cell. A controller that follows decides
+// the same as the leader, and says nothing of it.
+func (n *node) admit(i int) float64 {
+	if !n.leads && n.decides(n.voice(i)) {
+		return n.decider.Admit(i)
+	}
+	return n.states[i].published.Admit
 }
 
 // message returns the row as the API has it.
