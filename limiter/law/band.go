@@ -46,24 +46,42 @@ func moved(d, jump, drift float64) Moved {
 // Published is what the children were told of a cell last. The zero value is
 // nothing yet.
 type Published struct {
-	Admit float64
-	Hot   bool
-	told  bool
+	Admit  float64
+	Hot    bool
+	Excess float64 // Verdict.Excess
+	told   bool
 }
 
 // Publish returns what the children know once they are told.
-func Publish(admit float64, hot bool) Published { return Published{admit, hot, true} }
+func Publish(admit float64, hot bool, excess float64) Published {
+	return Published{admit, hot, excess, true}
+}
 
 // Moved compares what was decided now with what was told.
-func (p Published) Moved(admit float64, hot bool) Moved {
-	switch moved := AdmitMoved(admit, p.Admit); {
-	case !p.told:
+func (p Published) Moved(admit float64, hot bool, excess float64) Moved {
+	if !p.told {
 		return Jumps
-	case hot != p.Hot:
-		return max(moved, Drifts)
-	default:
-		return moved
 	}
+	moved := AdmitMoved(admit, p.Admit)
+	if excess > 0 { // it gets what the limit leaves: that must be exact
+		moved = max(moved, RateMoved(admit, p.Admit))
+	}
+	if excess != p.Excess {
+		moved = max(moved, RateMoved(excess, p.Excess))
+	}
+	if hot != p.Hot {
+		moved = max(moved, Drifts)
+	}
+	return moved
+}
+
+// Moved compares the rate of a cell with the one last sent.
+func (r Rate) Moved(sent Rate) Moved {
+	moved := RateMoved(r.Offered.RPS(), sent.Offered.RPS())
+	if r.Excess != sent.Excess {
+		moved = max(moved, RateMoved(r.Excess.RPS(), sent.Excess.RPS()))
+	}
+	return moved
 }
 
 // In a fleet of many services some cell moves all the time. A host hears at

@@ -10,6 +10,7 @@ type Verdict struct {
 	Admit   float64 // limit / measured rate; 0: nothing was decided
 	Offered float64 // the rate it was decided on, of the whole instance, in requests per second
 	Hosts   float64 // with traffic, among which it came
+	Excess  float64 // what hosts claim beyond Offered; 0 where a host is told
 	Hot     bool    // reports are wanted each HotT
 }
 

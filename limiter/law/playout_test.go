@@ -129,9 +129,9 @@ func TestZoneAddRates(t *testing.T) {
 		z.Lose(now, a, Handover)
 		z.Grow(5)
 		b.Name(4, Counts{})
-		z.Fold(b, 1, Rate{7, 1}, Counts{}, false)
+		z.Fold(b, 1, Rate{Offered: 7, Hosts: 1}, Counts{}, false)
 		sums := make([]Rate, 6)
-		sums[0] = Rate{1, 1}
+		sums[0] = Rate{Offered: 1, Hosts: 1}
 		z.AddRates(now.Add(after), sums)
 		for cell := range sums {
 			want := z.Rate(now.Add(after), cell)

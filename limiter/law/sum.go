@@ -24,8 +24,9 @@ func (m MicroRPS) RPS() float64 { return float64(m) / 1e6 }
 
 // Rate is what is offered to one cell now.
 type Rate struct {
-	Offered MicroRPS
-	Hosts   uint32 // with traffic
+	Offered MicroRPS // as far as it is plausible: what is decided on
+	Excess  MicroRPS // what hosts claim beyond that, see Judge
+	Hosts   uint32   // with traffic
 }
 
 // Counts are cumulative since the boot of the node that reports them.
@@ -44,6 +45,7 @@ type Counts struct {
 type Sum struct {
 	rates  []Rate
 	counts []Counts
+	held   map[int32][]holder // cell → numbers with an excess
 }
 
 // Child is what one child of a node said last, by the numbers under which the
@@ -56,7 +58,8 @@ type Child struct {
 
 // slot is one cell of a child.
 type slot struct {
-	cell   int32 // index in the sum; -1: the node has forgotten the cell
+	cell   int32   // index in the sum; -1: the node has forgotten the cell
+	usual  float32 // of a host, in millionths of a request per second; 0: not known
 	rate   Rate
 	counts Counts
 }
@@ -91,6 +94,7 @@ func (s *Sum) Counts(cell int) Counts {
 func (s *Sum) Forget(cell int) {
 	if cell < len(s.rates) {
 		s.rates[cell], s.counts[cell] = Rate{}, Counts{}
+		delete(s.held, int32(cell))
 	}
 }
 
@@ -118,7 +122,7 @@ func (c *Child) bind(number uint32, cell int) {
 	at := &c.slots[number]
 	if old, ok := c.bound[int32(cell)]; ok && old != number {
 		was := &c.slots[old]
-		at.rate = was.rate
+		at.rate, at.usual = was.rate, was.usual
 		was.cell, was.rate = -1, Rate{}
 	}
 	at.cell = int32(cell)
@@ -173,6 +177,7 @@ func (s *Sum) FoldRate(c *Child, number uint32, r Rate) {
 	if !c.out {
 		sum := &s.rates[at.cell]
 		sum.Offered += r.Offered - at.rate.Offered
+		sum.Excess += r.Excess - at.rate.Excess
 		sum.Hosts += r.Hosts - at.rate.Hosts
 	}
 	at.rate = r
@@ -216,6 +221,7 @@ func (s *Sum) Leave(c *Child) {
 	for _, at := range c.slots {
 		if at.cell >= 0 {
 			s.rates[at.cell].Offered -= at.rate.Offered
+			s.rates[at.cell].Excess -= at.rate.Excess
 			s.rates[at.cell].Hosts -= at.rate.Hosts
 		}
 	}
@@ -227,10 +233,14 @@ func (s *Sum) Return(c *Child) {
 		return
 	}
 	c.out = false
-	for _, at := range c.slots {
+	for number, at := range c.slots {
 		if at.cell >= 0 {
 			s.rates[at.cell].Offered += at.rate.Offered
+			s.rates[at.cell].Excess += at.rate.Excess
 			s.rates[at.cell].Hosts += at.rate.Hosts
+			if at.rate.Excess > 0 {
+				s.hold(c, uint32(number))
+			}
 		}
 	}
 }

@@ -227,7 +227,7 @@ func TestSumForgetsACellForAnotherOne(t *testing.T) {
 	s.Grow(1)
 	var c Child
 	c.Name(0, Counts{})
-	s.Fold(&c, 0, Rate{5, 1}, Counts{Offered: 50}, false)
+	s.Fold(&c, 0, Rate{Offered: 5, Hosts: 1}, Counts{Offered: 50}, false)
 	c.Forget(func(cell int) bool { return cell == 0 })
 	s.Forget(0)
 	if got := c.Cell(0); got != -1 {
@@ -236,17 +236,17 @@ func TestSumForgetsACellForAnotherOne(t *testing.T) {
 	// Another cell gets the index; then the child speaks of the first one again,
 	// which gets a new index. Its counter went on.
 	c.Name(0, Counts{})
-	s.Fold(&c, 1, Rate{7, 1}, Counts{Offered: 3}, false)
+	s.Fold(&c, 1, Rate{Offered: 7, Hosts: 1}, Counts{Offered: 3}, false)
 	s.Grow(2)
 	c.Rename(0, 1)
-	s.Fold(&c, 0, Rate{6, 1}, Counts{Offered: 52}, false)
-	if got, want := s.Rate(0), (Rate{7, 1}); got != want {
+	s.Fold(&c, 0, Rate{Offered: 6, Hosts: 1}, Counts{Offered: 52}, false)
+	if got, want := s.Rate(0), (Rate{Offered: 7, Hosts: 1}); got != want {
 		t.Errorf("other cell: %+v, want %+v", got, want)
 	}
 	if got, want := s.Counts(1), (Counts{Offered: 2}); got != want {
 		t.Errorf("cell that came back: counted %+v, want %+v", got, want)
 	}
-	if got, want := s.Rate(1), (Rate{6, 1}); got != want {
+	if got, want := s.Rate(1), (Rate{Offered: 6, Hosts: 1}); got != want {
 		t.Errorf("cell that came back: %+v, want %+v", got, want)
 	}
 }
@@ -257,8 +257,8 @@ func TestSumForgottenChildLeavesNothing(t *testing.T) {
 	var c Child
 	c.Name(0, Counts{})
 	c.Name(1, Counts{})
-	s.Fold(&c, 0, Rate{5, 1}, Counts{}, false)
-	s.Fold(&c, 1, Rate{6, 1}, Counts{}, false)
+	s.Fold(&c, 0, Rate{Offered: 5, Hosts: 1}, Counts{}, false)
+	s.Fold(&c, 1, Rate{Offered: 6, Hosts: 1}, Counts{}, false)
 	c.Forget(func(cell int) bool { return cell == 0 })
 	s.Forget(0)
 	s.Leave(&c)
@@ -266,7 +266,7 @@ func TestSumForgottenChildLeavesNothing(t *testing.T) {
 		t.Errorf("after all left: %+v %+v, want nothing", s.Rate(0), s.Rate(1))
 	}
 	s.Return(&c)
-	if got, want := s.Rate(1), (Rate{6, 1}); s.Rate(0) != (Rate{}) || got != want {
+	if got, want := s.Rate(1), (Rate{Offered: 6, Hosts: 1}); s.Rate(0) != (Rate{}) || got != want {
 		t.Errorf("after it returned: %+v %+v, want nothing and %+v", s.Rate(0), got, want)
 	}
 }
@@ -292,7 +292,7 @@ func TestChildIsOnceInACell(t *testing.T) {
 		var want [cells]Rate
 		for cell := range cells {
 			other.Name(cell, Counts{})
-			s.Fold(&other, uint32(cell), Rate{7, 1}, Counts{}, false)
+			s.Fold(&other, uint32(cell), Rate{Offered: 7, Hosts: 1}, Counts{}, false)
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
@@ -320,9 +320,9 @@ func TestChildIsOnceInACell(t *testing.T) {
 				s.Fold(&c, uint32(number), want[cell], Counts{}, false)
 			}
 			for cell, own := range want {
-				sum := Rate{7, 1}
+				sum := Rate{Offered: 7, Hosts: 1}
 				if !c.Out() {
-					sum = Rate{own.Offered + 7, own.Hosts + 1}
+					sum = Rate{Offered: own.Offered + 7, Hosts: own.Hosts + 1}
 				}
 				if got := s.Rate(cell); got != sum {
 					t.Fatalf("cell %d: %+v, want %+v", cell, got, sum)

@@ -50,6 +50,7 @@ func (z *Zone) AddRates(now time.Time, to []Rate) {
 			r = z.before[cell]
 		}
 		to[cell].Offered += r.Offered
+		to[cell].Excess += r.Excess
 		to[cell].Hosts += r.Hosts
 	}
 }

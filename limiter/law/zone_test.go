@@ -13,8 +13,8 @@ func newZone() (z *Zone, a, b *Child, now time.Time) {
 	z.Grow(1)
 	a.Name(0, Counts{})
 	b.Name(0, Counts{})
-	z.Fold(a, 0, Rate{60, 6}, Counts{}, false)
-	z.Fold(b, 0, Rate{40, 4}, Counts{}, false)
+	z.Fold(a, 0, Rate{Offered: 60, Hosts: 6}, Counts{}, false)
+	z.Fold(b, 0, Rate{Offered: 40, Hosts: 4}, Counts{}, false)
 	return z, a, b, time.Unix(1e9, 0)
 }
 
@@ -27,12 +27,12 @@ func TestZoneHandsOver(t *testing.T) {
 		b    Rate // what the other aggregator says
 		want Rate
 	}{
-		{"at the loss", 0, Rate{40, 4}, Rate{100, 10}},
-		{"half of the hosts moved", T / 2, Rate{70, 7}, Rate{100, 10}},
-		{"all moved, and load rose", T, Rate{120, 12}, Rate{120, 12}},
-		{"load fell again", T + T/10, Rate{80, 8}, Rate{100, 10}},
-		{"the hosts had time to move", Handover, Rate{80, 8}, Rate{80, 8}},
-		{"and later", 2 * Handover, Rate{10, 1}, Rate{10, 1}},
+		{"at the loss", 0, Rate{Offered: 40, Hosts: 4}, Rate{Offered: 100, Hosts: 10}},
+		{"half of the hosts moved", T / 2, Rate{Offered: 70, Hosts: 7}, Rate{Offered: 100, Hosts: 10}},
+		{"all moved, and load rose", T, Rate{Offered: 120, Hosts: 12}, Rate{Offered: 120, Hosts: 12}},
+		{"load fell again", T + T/10, Rate{Offered: 80, Hosts: 8}, Rate{Offered: 100, Hosts: 10}},
+		{"the hosts had time to move", Handover, Rate{Offered: 80, Hosts: 8}, Rate{Offered: 80, Hosts: 8}},
+		{"and later", 2 * Handover, Rate{Offered: 10, Hosts: 1}, Rate{Offered: 10, Hosts: 1}},
 	}
 	for _, s := range steps {
 		z.Fold(b, 0, s.b, Counts{}, false)
@@ -47,7 +47,7 @@ func TestZoneLosesOneAfterAnother(t *testing.T) {
 	z.Lose(now, a, Handover)
 	z.Lose(now.Add(T), b, Handover)
 	z.Lose(now.Add(2*T), b, Handover) // it is out already: nothing begins anew
-	if got, want := z.Rate(now.Add(T+Handover-1), 0), (Rate{100, 10}); got != want {
+	if got, want := z.Rate(now.Add(T+Handover-1), 0), (Rate{Offered: 100, Hosts: 10}); got != want {
 		t.Errorf("while hosts move: %+v, want %+v", got, want)
 	}
 	if got := z.Rate(now.Add(T+Handover), 0); got != (Rate{}) {

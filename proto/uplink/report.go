@@ -65,7 +65,7 @@ func (p *Parent) Jumps(s Source) []*grlv1.Report {
 	var out reports
 	for _, i := range p.dirty.Look() {
 		rate := s.Rate(i)
-		if law.RateMoved(rate.Offered.RPS(), p.last(i).rate.Offered.RPS()) != law.Jumps {
+		if rate.Moved(p.last(i).rate) != law.Jumps {
 			continue
 		}
 		m := out.room()
@@ -85,7 +85,7 @@ func (p *Parent) Full(now time.Time, s Source) []*grlv1.Report {
 	cells := s.Cells()
 	for i := range cells.Len() {
 		rate, counts, before := s.Rate(i), s.Counts(i), p.last(i)
-		moved := law.RateMoved(rate.Offered.RPS(), before.rate.Offered.RPS()) != law.Still
+		moved := rate.Moved(before.rate) != law.Still
 		if !moved && rate.Hosts == before.rate.Hosts && counts == before.counts {
 			continue // of a free index too, which has neither
 		}

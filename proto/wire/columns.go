@@ -184,7 +184,7 @@ func CheckReport(m *grlv1.Report, names int) error {
 		return errors.New("counts in a report of rates only")
 	}
 	for _, column := range [...]int{
-		len(m.GetOfferedMicroRps()), len(m.GetHosts()),
+		len(m.GetOfferedMicroRps()), len(m.GetExcessMicroRps()), len(m.GetHosts()),
 		len(m.GetOffered()), len(m.GetDropped()), len(m.GetShadowDropped()), len(m.GetLate()),
 	} {
 		if column != 0 && column != n {
@@ -224,6 +224,7 @@ func twice(cells []uint32) bool {
 func Row(m *grlv1.Report, i int) (law.Rate, law.Counts) {
 	rate := law.Rate{
 		Offered: min(law.MicroRPS(At(m.GetOfferedMicroRps(), i)), law.MaxRPS*1e6),
+		Excess:  min(law.MicroRPS(At(m.GetExcessMicroRps(), i)), law.MaxRPS*1e6),
 		Hosts:   min(At(m.GetHosts(), i), maxHosts),
 	}
 	return rate, law.Counts{
@@ -252,6 +253,7 @@ func AppendRow(m *grlv1.Report, number uint32, r law.Rate, n law.Counts) {
 	row := len(m.Cell)
 	m.Cell = append(m.Cell, number)
 	m.OfferedMicroRps = appendAt(m.OfferedMicroRps, row, uint64(r.Offered))
+	m.ExcessMicroRps = appendAt(m.ExcessMicroRps, row, uint64(r.Excess))
 	m.Hosts = appendAt(m.Hosts, row, r.Hosts)
 	m.Offered = appendAt(m.Offered, row, n.Offered)
 	m.Dropped = appendAt(m.Dropped, row, n.Dropped)

@@ -87,10 +87,10 @@ func TestFullReportFitsIntoAMessage(t *testing.T) {
 	m := &grlv1.Report{Sequence: math.MaxUint64, RefusedReason: strings.Repeat("r", 1<<10)}
 	for i := 0; !Full(m); i++ {
 		m.Names = append(m.Names, FromCellID(limiter.CellID{Bucket: long + "/" + long, Instance: long, Caller: long}))
-		AppendRow(m, uint32(i), law.Rate{Offered: law.MaxRPS * 1e6, Hosts: 1}, law.Counts{Offered: 1 << 62, Dropped: 1 << 62, ShadowDropped: 1 << 62, Late: 1 << 62})
+		AppendRow(m, uint32(i), law.Rate{Offered: law.MaxRPS * 1e6, Hosts: 1, Excess: law.MaxRPS * 1e6}, law.Counts{Offered: 1 << 62, Dropped: 1 << 62, ShadowDropped: 1 << 62, Late: 1 << 62})
 	}
 	for i := 0; len(m.Cell) < MaxCells; i++ {
-		AppendRow(m, uint32(i), law.Rate{Offered: law.MaxRPS * 1e6, Hosts: 1}, law.Counts{Offered: 1 << 62, Dropped: 1 << 62, ShadowDropped: 1 << 62, Late: 1 << 62})
+		AppendRow(m, uint32(i), law.Rate{Offered: law.MaxRPS * 1e6, Hosts: 1, Excess: law.MaxRPS * 1e6}, law.Counts{Offered: 1 << 62, Dropped: 1 << 62, ShadowDropped: 1 << 62, Late: 1 << 62})
 	}
 	if got := proto.Size(m); got > MaxReport {
 		t.Errorf("%d bytes, at most %d", got, MaxReport)
@@ -111,6 +111,7 @@ func TestCheckReport(t *testing.T) {
 		{"rates only, with counts", &grlv1.Report{RatesOnly: true, Cell: []uint32{0}, Offered: []uint64{1}}, 1, false},
 		{"rates only, with late counts", &grlv1.Report{RatesOnly: true, Cell: []uint32{0}, Late: []uint64{1}}, 1, false},
 		{"a rate too few", &grlv1.Report{Cell: []uint32{0, 1}, OfferedMicroRps: []uint64{1}}, 2, false},
+		{"an excess too few", &grlv1.Report{Cell: []uint32{0, 1}, ExcessMicroRps: []uint64{1}}, 2, false},
 		{"a host too many", &grlv1.Report{Cell: []uint32{0}, Hosts: []uint32{1, 1}}, 1, false},
 		{"counts without cells", &grlv1.Report{Offered: []uint64{1}}, 1, false},
 		{"drops too few", &grlv1.Report{Cell: []uint32{0, 1}, Dropped: []uint64{1}}, 2, false},
@@ -143,15 +144,15 @@ func numbers(n int) []uint32 {
 }
 
 func TestRowBelievesNoImpossibleRate(t *testing.T) {
-	m := &grlv1.Report{Cell: []uint32{0}, OfferedMicroRps: []uint64{math.MaxUint64}, Hosts: []uint32{math.MaxUint32}}
+	m := &grlv1.Report{Cell: []uint32{0}, OfferedMicroRps: []uint64{math.MaxUint64}, ExcessMicroRps: []uint64{math.MaxUint64}, Hosts: []uint32{math.MaxUint32}}
 	rate, _ := Row(m, 0)
-	if rate.Offered != law.MaxRPS*1e6 || rate.Hosts != maxHosts {
+	if rate.Offered != law.MaxRPS*1e6 || rate.Excess != law.MaxRPS*1e6 || rate.Hosts != maxHosts {
 		t.Errorf("%+v of the highest numbers there are", rate)
 	}
 }
 
 func TestAppendRow(t *testing.T) {
-	rates := []law.Rate{{Offered: 5, Hosts: 1}, {Offered: 0, Hosts: 0}, {Offered: 7, Hosts: 3}}
+	rates := []law.Rate{{Offered: 5, Hosts: 1}, {Offered: 0, Hosts: 0}, {Offered: 7, Hosts: 3, Excess: 11}}
 	counts := []law.Counts{{Offered: 9, Late: 2}, {}, {Offered: 8, ShadowDropped: 1}}
 	m := &grlv1.Report{}
 	for i := range rates {

@@ -17,7 +17,7 @@ func CheckDirective(m *grlv1.Directive, names int) error {
 	}
 	n := len(m.GetCell())
 	for _, column := range [...]int{
-		len(m.GetOfferedMicroRps()), len(m.GetHosts()), len(m.GetShare()),
+		len(m.GetOfferedMicroRps()), len(m.GetExcessMicroRps()), len(m.GetHosts()), len(m.GetShare()),
 	} {
 		if column != 0 && column != n {
 			return errColumns
@@ -45,6 +45,7 @@ func Verdicts(m *grlv1.Directive) []law.Verdict {
 			Admit:   float64(m.GetAdmit()[row]),
 			Offered: law.MicroRPS(At(m.GetOfferedMicroRps(), row)).RPS(),
 			Hosts:   float64(At(m.GetHosts(), row)),
+			Excess:  law.MicroRPS(At(m.GetExcessMicroRps(), row)).RPS(),
 			Hot:     hot[number],
 		}
 	}
@@ -58,6 +59,7 @@ func AppendVerdict(m *grlv1.Directive, number uint32, v law.Verdict, share float
 	m.Cell = append(m.Cell, number)
 	m.Admit = append(m.Admit, float32(v.Admit))
 	m.OfferedMicroRps = appendAt(m.OfferedMicroRps, row, uint64(law.Micro(v.Offered)))
+	m.ExcessMicroRps = appendAt(m.ExcessMicroRps, row, uint64(law.Micro(v.Excess)))
 	m.Hosts = appendAt(m.Hosts, row, uint32(max(0, min(v.Hosts, math.MaxUint32))))
 	m.Share = appendAt(m.Share, row, float32(share))
 	if v.Hot {
@@ -95,6 +97,7 @@ func SplitDirective(m *grlv1.Directive) []*grlv1.Directive {
 			Cell:            cut(m.Cell, from, to),
 			Admit:           cut(m.Admit, from, to),
 			OfferedMicroRps: cut(m.OfferedMicroRps, from, to),
+			ExcessMicroRps:  cut(m.ExcessMicroRps, from, to),
 			Hosts:           cut(m.Hosts, from, to),
 			Share:           cut(m.Share, from, to),
 			Hot:             among(m.Hot, m.Cell[from:to]),

@@ -23,6 +23,7 @@ func TestCheckDirective(t *testing.T) {
 		{"an admit too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1}}, false},
 		{"admits without cells", &grlv1.Directive{Admit: []float32{1}}, false},
 		{"a rate too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, OfferedMicroRps: []uint64{1}}, false},
+		{"an excess too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, ExcessMicroRps: []uint64{1}}, false},
 		{"hosts too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, Hosts: []uint32{1}}, false},
 		{"a share too few", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, Share: []float32{1}}, false},
 		{"all hot", &grlv1.Directive{Cell: []uint32{0, 1}, Admit: []float32{1, 1}, Hot: []uint32{1, 0}}, true},
@@ -48,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 		{law.Verdict{Admit: 0.5}, 0},
 		{law.Verdict{Admit: 2, Offered: 1.5, Hosts: 3}, 0.25},
 		{law.Verdict{}, 1},
-		{law.Verdict{Admit: 1e6, Offered: 1e9, Hosts: 1e5, Hot: true}, 0},
+		{law.Verdict{Admit: 1e6, Offered: 1e9, Hosts: 1e5, Excess: 2.5, Hot: true}, 0},
 	}
 	for n := range len(rows) + 1 {
 		m := &grlv1.Directive{}

@@ -116,7 +116,7 @@ func (n *node) decideAlone(now time.Time, full bool) bool {
 	}
 	for _, i := range cells {
 		if d := n.states[i].decider; d != nil && d.alone {
-			n.stand.Offer(now, i, n.sum.Rate(i).Offered.RPS())
+			n.stand.Offer(now, i, n.Rate(i).Offered.RPS())
 			consider(i)
 		}
 	}
@@ -147,19 +147,20 @@ func (n *node) all() []int {
 func (n *node) moves(i int, least law.Moved) bool {
 	var told law.Published
 	if s := &n.states[i]; s.version != 0 {
-		told = law.Publish(s.told.Admit, s.told.Hot)
+		told = law.Publish(s.told.Admit, s.told.Hot, s.told.Excess)
 	}
-	return told.Moved(n.stand.Admit(i), n.stand.Hot(i)) >= least
+	return told.Moved(n.stand.Admit(i), n.stand.Hot(i), n.Rate(i).Excess.RPS()) >= least
 }
 
 // verdict returns what was decided alone of a cell. The rate is the zone's own:
 // a host compares itself with those that were summed up.
 func (n *node) verdict(i int) law.Verdict {
-	rate := n.sum.Rate(i)
+	rate := n.Rate(i)
 	return law.Verdict{
 		Admit:   n.stand.Admit(i),
 		Offered: rate.Offered.RPS(),
 		Hosts:   float64(rate.Hosts),
+		Excess:  rate.Excess.RPS(),
 		Hot:     n.stand.Hot(i),
 	}
 }

@@ -43,6 +43,7 @@ type cellState struct {
 	share   float64     // of this node in given.Offered, by a parent; 0: not known
 	told    law.Verdict // to the hosts: given, or what this node decided alone
 	version uint64      // of node.version when it was told; 0: never
+	since   time.Time   // when a host first said a rate of it; zero: none did
 }
 
 // tell makes v what the hosts are told of the cell.
@@ -183,11 +184,17 @@ func (n *node) directives(now time.Time, h *host) []*grlv1.Directive {
 	var out []*grlv1.Directive
 	for _, d := range n.deciders {
 		told := h.told[d]
-		if !d.speaks(now) || d.turn == told.turn {
+		held := n.heldMoved(d, h)
+		if !d.speaks(now) || d.turn == told.turn && len(held) == 0 {
 			continue
 		}
 		m := &grlv1.Directive{Decider: d.name}
 		n.fill(m, d, h, told.version)
+		for _, cell := range held {
+			if n.states[cell].version <= told.version { // else it is there
+				n.tell(m, h, cell)
+			}
+		}
 		cells := len(m.GetCell()) > 0
 		if !cells && !d.renews(now, told) {
 			continue
@@ -243,7 +250,7 @@ func (n *node) fill(m *grlv1.Directive, d *decider, h *host, since uint64) {
 			if s.version <= since || s.decider != d {
 				continue
 			}
-			wire.AppendVerdict(m, h.numbers.Number(cell, n.cells.ID(cell), &m.Names), s.told, 0)
+			n.tell(m, h, cell)
 		}
 	}
 }

@@ -22,6 +22,8 @@ type host struct {
 	child   law.Child
 	ids     []limiter.CellID // number → cell it named
 	before  map[limiter.CellID]law.Counts
+	usual   map[limiter.CellID]float32 // on its last stream, of cells not named yet
+	held    map[int]law.Published      // cells that it claims too much of → what it was told
 
 	sequence uint64          // of its last report
 	heard    time.Time       // its last report
@@ -61,6 +63,7 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 			before[id] = counts
 		}
 	}
+	h.usual = n.boots[key].usual
 	n.forgetBoot(key)
 	n.hosts[h] = true
 	if n.firstHost.IsZero() {
@@ -81,11 +84,15 @@ func (n *node) leave(now time.Time, h *host) {
 		return
 	}
 	n.leaveSum(h)
-	counts := h.before // of cells that were not named on this stream
+	counts, usual := h.before, h.usual // of cells that were not named on this stream
+	if usual == nil {
+		usual = make(map[limiter.CellID]float32, len(h.ids))
+	}
 	for number, id := range h.ids {
 		_, counts[id] = h.child.Said(uint32(number))
+		usual[id] = h.child.Usual(uint32(number))
 	}
-	n.boots[keyOf(h.hello)] = boot{left: now, counts: counts}
+	n.boots[keyOf(h.hello)] = boot{left: now, counts: counts, usual: usual}
 	n.remembered += len(counts)
 	for n.remembered > maxBoots {
 		n.forgetBoot(n.oldestBoot())
@@ -140,7 +147,7 @@ func (n *node) report(now time.Time, h *host, m *grlv1.Report) (bool, error) {
 // take takes in the rows of a report.
 func (n *node) take(now time.Time, h *host, m *grlv1.Report) error {
 	if m.GetRatesOnly() {
-		n.foldRates(h, m)
+		n.foldRates(now, h, m)
 		return nil
 	}
 	// Counts are of the time since the last report that had some.
@@ -163,6 +170,9 @@ func (n *node) named(h *host, m *grlv1.Report) error {
 	for _, id := range h.ids[from:] {
 		i, _ := n.cellOf(h, id)
 		h.child.Name(i, h.before[id])
+		if usual := h.usual[id]; usual > 0 {
+			h.child.Resume(uint32(h.child.Names()-1), usual)
+		}
 		h.said = append(h.said, false)
 		delete(h.before, id) // named again, it has begun at 0
 	}
@@ -183,11 +193,11 @@ func (n *node) bound(h *host, number uint32) bool {
 }
 
 // foldRates takes in the rows of a report of rates only.
-func (n *node) foldRates(h *host, m *grlv1.Report) {
+func (n *node) foldRates(now time.Time, h *host, m *grlv1.Report) {
 	for row, number := range m.GetCell() {
 		if n.bound(h, number) {
 			rate, _ := wire.Row(m, row)
-			n.sum.FoldRate(&h.child, number, hostRate(rate))
+			n.sum.FoldRate(&h.child, number, n.judge(now, h, number, rate.Offered, 0))
 		}
 	}
 	n.touchNumbers(h, m.GetCell())
@@ -196,7 +206,7 @@ func (n *node) foldRates(h *host, m *grlv1.Report) {
 // fold takes in the rows of a report. It returns an error if no host can have
 // counted what a row says.
 func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration, late bool) error {
-	share := n.played.Share(now, span)
+	share, weight := n.played.Share(now, span), law.Usual(min(span, law.HostSilent))
 	most, unknown := law.MostCounted(max(span, 1)), law.MostCounted(0)
 	// All of a stream's first state, in several reports, is from before.
 	young := now.Sub(h.beganAt) < law.T
@@ -213,20 +223,11 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 		if h.child.Exceeds(number, counts, most) {
 			return fmt.Errorf("cell %d: %d requests counted, which cannot be", number, counts.Offered)
 		}
-		more := n.sum.Fold(&h.child, number, hostRate(rate), counts, late)
+		more := n.sum.Fold(&h.child, number, n.judge(now, h, number, rate.Offered, weight), counts, late)
 		n.played.Add(h.child.Cell(number), more, share)
 	}
 	n.touchNumbers(h, m.GetCell())
 	return nil
-}
-
-// hostRate returns the rate of a client's row, which is one host's.
-func hostRate(rate law.Rate) law.Rate {
-	rate.Hosts = 0
-	if rate.Offered > 0 {
-		rate.Hosts = 1
-	}
-	return rate
 }
 
 // changed reports whether a report says something else of the configuration.

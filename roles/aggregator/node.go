@@ -80,6 +80,7 @@ func keyOf(m *grlv1.Hello) bootKey { return bootKey{m.GetNode(), m.GetBootId()} 
 type boot struct {
 	left   time.Time
 	counts map[limiter.CellID]law.Counts
+	usual  map[limiter.CellID]float32
 }
 
 func newNode(zone, region string, autonomy time.Duration) *node {
@@ -184,6 +185,7 @@ func (n *node) forget(dead map[int]limiter.CellID) {
 		n.active[i] = time.Time{}
 		for h := range n.hosts {
 			h.numbers.Forget(i)
+			delete(h.held, i)
 		}
 	}
 	clear(n.services)

@@ -347,7 +347,7 @@ func TestConfigurationChangeReusesIndices(t *testing.T) {
 	}
 	for i, caller := range []string{"web", "app"} {
 		index, ok := r.n.cells.Find(limiter.CellID{Bucket: "pay/each", Caller: caller})
-		if !ok || r.n.sum.Rate(index).Offered.RPS() != float64(100+i) || r.n.sum.Counts(index).Offered != uint64(100+i) || r.n.states[index] != (cellState{}) {
+		if !ok || r.n.sum.Rate(index).Offered.RPS() != float64(100+i) || r.n.sum.Counts(index).Offered != uint64(100+i) || r.n.states[index] != (cellState{since: r.now}) {
 			t.Errorf("caller %s at %d: %+v %+v %+v", caller, index, r.n.sum.Rate(index), r.n.sum.Counts(index), r.n.states[index])
 		}
 	}

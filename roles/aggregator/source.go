@@ -19,7 +19,10 @@ const rosterBytes = 4 << 20
 func (n *node) Cells() *law.Cells { return &n.cells }
 
 // Rate returns the sum of what the hosts are offered.
-func (n *node) Rate(cell int) law.Rate { return n.sum.Rate(cell) }
+func (n *node) Rate(cell int) law.Rate {
+	n.sum.Settle(cell, &n.states[cell].told)
+	return n.sum.Rate(cell)
+}
 
 // Counts returns what the hosts counted, as far as it was released.
 func (n *node) Counts(cell int) law.Counts { return n.played.Counts(cell) }

@@ -136,6 +136,9 @@ func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinReq
 		a.metrics.reports.WithLabelValues("folded").Inc()
 		a.metrics.fold.Observe(time.Since(began).Seconds())
 		a.wakeParents()
+		if len(h.held) > 0 {
+			wake(h.wake) // what it may admit goes by what it claims
+		}
 		if a.node.anySilent(began) {
 			wake(a.moved)
 		}

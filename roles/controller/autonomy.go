@@ -77,7 +77,7 @@ func (n *node) even() float64 {
 // cell's whole instance is offered.
 func (n *node) verdict(v *voice, c *child, i int) (law.Verdict, float64) {
 	s := &n.states[i]
-	own := law.Verdict{Admit: s.published.Admit, Offered: s.rate.Offered.RPS(), Hosts: float64(s.rate.Hosts), Hot: s.published.Hot}
+	own := law.Verdict{Admit: s.published.Admit, Offered: s.rate.Offered.RPS(), Hosts: float64(s.rate.Hosts), Excess: s.rate.Excess.RPS(), Hot: s.published.Hot}
 	switch {
 	case n.region == nil || v != n.region.global:
 		return own, c.share(i, own.Offered)

@@ -14,6 +14,7 @@ func (n *node) offered(now time.Time, i int) law.Rate {
 	for _, z := range n.order {
 		r := z.sum.Rate(now, i)
 		sum.Offered += r.Offered
+		sum.Excess += r.Excess
 		sum.Hosts += r.Hosts
 	}
 	return sum
@@ -143,7 +144,7 @@ func (n *node) moved(v *voice, i int) law.Moved {
 	if n.states[i].bucket == nil || n.voice(i) != v {
 		return law.Still
 	}
-	return n.states[i].published.Moved(n.decider.Admit(i), n.decider.Hot(i))
+	return n.states[i].published.Moved(n.decider.Admit(i), n.decider.Hot(i), n.states[i].rate.Excess.RPS())
 }
 
 // publish makes a directive of those of the voice's cells that moved at least so
@@ -153,7 +154,7 @@ func (n *node) publish(now time.Time, v *voice, cells []int, least law.Moved) {
 	for _, i := range cells {
 		if n.moved(v, i) >= least {
 			s := &n.states[i]
-			s.published, s.version = law.Publish(n.decider.Admit(i), n.decider.Hot(i)), n.version
+			s.published, s.version = law.Publish(n.decider.Admit(i), n.decider.Hot(i), s.rate.Excess.RPS()), n.version
 			v.version = n.version
 		}
 	}

@@ -122,7 +122,7 @@ func (n *node) pass(now time.Time, id limiter.CellID, at passed) {
 func (n *node) retell(i int) {
 	said := n.region.passed[i].said
 	s := &n.states[i]
-	s.published, s.version = law.Publish(said.Admit, said.Hot), n.version
+	s.published, s.version = law.Publish(said.Admit, said.Hot, said.Excess), n.version
 	n.region.global.version = n.version
 }
 
@@ -131,7 +131,7 @@ func (n *node) retell(i int) {
 func (n *node) restore() {
 	for i := range n.region.passed {
 		said := n.region.passed[i].said
-		if said.Admit > 0 && n.states[i].published != law.Publish(said.Admit, said.Hot) {
+		if said.Admit > 0 && n.states[i].published != law.Publish(said.Admit, said.Hot, said.Excess) {
 			n.retell(i)
 		}
 	}

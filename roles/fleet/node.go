@@ -167,6 +167,7 @@ func (n *node) rate(cell int32) law.Rate {
 	for g := range n.groups {
 		r := n.groups[g].Rate(clock(n.now), int(cell))
 		sum.Offered += r.Offered
+		sum.Excess += r.Excess
 		sum.Hosts += r.Hosts
 	}
 	return sum

@@ -68,7 +68,7 @@ func (v *voice) decide() {
 		return
 	}
 	for _, c := range cells {
-		if v.told[c].Moved(v.law.Admit(int(c)), v.hot(c)) == law.Jumps {
+		if v.told[c].Moved(v.law.Admit(int(c)), v.hot(c), v.rates[c].Excess.RPS()) == law.Jumps {
 			v.publish(cells, law.Jumps)
 			return
 		}
@@ -127,14 +127,15 @@ func (v *voice) publish(cells []int32, least law.Moved) {
 	var rows []int32
 	for _, c := range cells {
 		admit, hot := v.law.Admit(int(c)), v.hot(c)
-		if v.told[c].Moved(admit, hot) < least {
+		if v.told[c].Moved(admit, hot, v.rates[c].Excess.RPS()) < least {
 			continue
 		}
-		v.told[c] = law.Publish(admit, hot)
+		v.told[c] = law.Publish(admit, hot, v.rates[c].Excess.RPS())
 		n.verdicts[c].Verdict = law.Verdict{
 			Admit:   float64(float32(admit)), // as on the wire
 			Offered: v.rates[c].Offered.RPS(),
 			Hosts:   float64(v.rates[c].Hosts),
+			Excess:  v.rates[c].Excess.RPS(),
 			Hot:     hot,
 		}
 		rows = append(rows, c)

@@ -826,9 +826,12 @@ type Report struct {
 	// were, and their columns are empty.
 	RatesOnly bool `protobuf:"varint,17,opt,name=rates_only,json=ratesOnly,proto3" json:"rates_only,omitempty"`
 	// With config_epoch and config_revision: the configuration the node holds.
-	ConfigSerial  uint64 `protobuf:"varint,18,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ConfigSerial uint64 `protobuf:"varint,18,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
+	// What hosts claim beyond what is plausible, and offered_micro_rps does not
+	// have, in millionths of a request per second. Empty from a client.
+	ExcessMicroRps []uint64 `protobuf:"varint,19,rep,packed,name=excess_micro_rps,json=excessMicroRps,proto3" json:"excess_micro_rps,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
@@ -985,6 +988,13 @@ func (x *Report) GetConfigSerial() uint64 {
 		return x.ConfigSerial
 	}
 	return 0
+}
+
+func (x *Report) GetExcessMicroRps() []uint64 {
+	if x != nil {
+		return x.ExcessMicroRps
+	}
+	return nil
 }
 
 // Node is what a parent knows of one of its children.
@@ -1487,8 +1497,11 @@ type Directive struct {
 	// The sequence of this stream's last report whose counts have all gone up;
 	// 0: none yet. Counts go on evenly, so it trails report_sequence.
 	CountedSequence uint64 `protobuf:"varint,13,opt,name=counted_sequence,json=countedSequence,proto3" json:"counted_sequence,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What hosts of the cell's instance claim beyond what is plausible: it is
+	// admitted as far as there is room. Empty to a client.
+	ExcessMicroRps []uint64 `protobuf:"varint,14,rep,packed,name=excess_micro_rps,json=excessMicroRps,proto3" json:"excess_micro_rps,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Directive) Reset() {
@@ -1610,6 +1623,13 @@ func (x *Directive) GetCountedSequence() uint64 {
 		return x.CountedSequence
 	}
 	return 0
+}
+
+func (x *Directive) GetExcessMicroRps() []uint64 {
+	if x != nil {
+		return x.ExcessMicroRps
+	}
+	return nil
 }
 
 // Configuration is what the limits files say, whole at first and then by
@@ -2564,7 +2584,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\xd6\x04\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\x80\x05\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2585,7 +2605,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\awarming\x18\x10 \x01(\bR\awarming\x12\x1d\n" +
 	"\n" +
 	"rates_only\x18\x11 \x01(\bR\tratesOnly\x12#\n" +
-	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\"\xcc\x03\n" +
+	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\x12(\n" +
+	"\x10excess_micro_rps\x18\x13 \x03(\x04R\x0eexcessMicroRps\"\xcc\x03\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2624,7 +2645,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"PairCounts\x12\x16\n" +
 	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x1c\n" +
 	"\tprocedure\x18\x02 \x01(\tR\tprocedure\x12\x18\n" +
-	"\aoffered\x18\x03 \x01(\x04R\aoffered\"\xfb\x02\n" +
+	"\aoffered\x18\x03 \x01(\x04R\aoffered\"\xa5\x03\n" +
 	"\tDirective\x12\x18\n" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
@@ -2639,7 +2660,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	" \x03(\rR\x05hosts\x12\x14\n" +
 	"\x05share\x18\v \x03(\x02R\x05share\x12\x10\n" +
 	"\x03hot\x18\f \x03(\rR\x03hot\x12)\n" +
-	"\x10counted_sequence\x18\r \x01(\x04R\x0fcountedSequence\"\xb0\x03\n" +
+	"\x10counted_sequence\x18\r \x01(\x04R\x0fcountedSequence\x12(\n" +
+	"\x10excess_micro_rps\x18\x0e \x03(\x04R\x0eexcessMicroRps\"\xb0\x03\n" +
 	"\rConfiguration\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
