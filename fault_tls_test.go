@@ -87,14 +87,14 @@ func TestFaultOfCertificates(t *testing.T) {
 	l.holds("certificate repaired", time.Now(), faultLimit, back)
 
 	// New leaves, then both steps of a change of the CA.
-	all := []string{}
+	all, issuedAnew := []string{}, time.Now()
 	for _, m := range f.members() {
 		if m != brief {
 			f.issue(m, ca, dirs[m], "--replace")
 			all = append(all, dirs[m])
 		}
 	}
-	f.reloaded(t, brief, time.Now())
+	f.reloaded(t, brief, issuedAnew)
 	for range 2 {
 		rotated := time.Now()
 		f.pki(append([]string{"rotate", "--dir", ca, "--ca"}, all...)...)
