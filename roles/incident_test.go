@@ -127,6 +127,17 @@ func TestCapOfAServiceWithoutLimits(t *testing.T) {
 	})
 }
 
+// A cap needs no limits at all: the store may be empty.
+func TestCapOverAnEmptyStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "", []string{"z1", "z2"}, 500, 500)
+		f.offer(settling)
+		f.cap(250, time.Minute)
+		f.offer(time.Second)
+		f.steady("capped", 5, 250, 0.05)
+	})
+}
+
 func TestDisableStopsAllDropping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, limits("limit: {rps: 100}; behavior: deny"), []string{"z1", "z2"}, 500, 500)

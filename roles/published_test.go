@@ -94,11 +94,16 @@ type fleet struct {
 	running sync.WaitGroup
 }
 
-// newFleet starts a controller, an aggregator for each zone of region r1, and
-// in turn in these zones one host for each load, in requests per second.
+// newFleet starts a controller with a limits file, "" for none, an aggregator
+// for each zone of region r1, and in turn in these zones one host for each load,
+// in requests per second.
 func newFleet(t *testing.T, limits string, zones []string, loads ...float64) *fleet {
 	t.Helper()
-	f := &fleet{Plane: rolestest.NewPlane(t, limits), t: t}
+	var files []string
+	if limits != "" {
+		files = append(files, limits)
+	}
+	f := &fleet{Plane: rolestest.NewPlane(t, files...), t: t}
 	t.Cleanup(func() {
 		f.stop(len(f.hosts))
 		f.running.Wait()
