@@ -164,16 +164,43 @@ func (c *Child) Resume(number uint32, usual float32) { c.slots[number].usual = u
 
 func (at *slot) usualRPS() float64 { return float64(at.usual) / 1e6 }
 
-// For returns what a host is told whose rate in the cell is r, where the excess
-// of all hosts of the node is here: of its excess only what the others leave of
+// Held is a cell of a host that claims, or claimed, more than is plausible, or
+// the sum of a cell with such hosts, by what its decider knows. In a surge hosts
+// are believed one after the other: each goes on as if it were not until the
+// decider's sums have what it is offered. The zero value knows of nothing.
+type Held struct {
+	known MicroRPS // that the decider counts
+	next  MicroRPS // that counts since
+	at    uint64   // reports that sums have which have next; 0: known is all
+}
+
+// HoldAt returns a cell of which so much counted until now.
+func HoldAt(counted MicroRPS) Held { return Held{known: counted} }
+
+// Known parts what counts now, after so many reports of hosts, into what the
+// decider counts and the rest, of which it knows as an excess or not at all;
+// contained is how many reports the decider's sums have.
+func (h *Held) Known(now Rate, received, contained uint64) Rate {
+	if h.at != 0 && contained >= h.at {
+		h.known, h.at = h.next, 0
+	}
+	if h.at == 0 && now.Offered != h.known {
+		h.next, h.at = now.Offered, received
+	}
+	known := min(h.known, now.Offered)
+	return Rate{Offered: known, Excess: now.Excess + now.Offered - known, Hosts: now.Hosts}
+}
+
+// For returns what a host is told whose rate in the cell is r, as Held knows it,
+// where the excess of all hosts of the node is here: of its excess only what the others leave of
 // the limit, in requests per second, is admitted, in proportion to that of all
-// who have some.
+// who have some. Until the decider knows of an excess the guard has to do.
 func (v Verdict) For(r Rate, here MicroRPS, limit float64) Verdict {
-	all := max(v.Excess, here.RPS()) // the decider may not know yet of the node's
+	known, all := v.Excess, max(v.Excess, here.RPS(), r.Excess.RPS()) // it may not know of all of the node's
 	v.Excess = 0
 	// Admit is of a mean, which may be less than what is offered now.
 	room := max(0, v.Admit-1) * min(v.Offered, limit/max(v.Admit, 1))
-	if r.Excess == 0 || v.Admit == 0 || room >= all {
+	if r.Excess == 0 || v.Admit == 0 || known == 0 || room >= all {
 		return v
 	}
 	counted, excess := r.Offered.RPS(), r.Excess.RPS()

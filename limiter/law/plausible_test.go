@@ -190,6 +190,27 @@ func TestExcessAddsUp(t *testing.T) {
 	}
 }
 
+func TestHeldKnowsWhatTheDeciderKnows(t *testing.T) {
+	h := HoldAt(10)
+	for i, step := range []struct {
+		offered, excess     MicroRPS
+		received, contained uint64
+		known               MicroRPS
+	}{
+		{20, 80, 5, 3, 10},  // it counts more since report 5
+		{100, 0, 7, 4, 10},  // and more
+		{100, 0, 9, 5, 20},  // the decider has the first of it
+		{100, 0, 9, 8, 20},  // but not the second, which it is to hear with report 9
+		{100, 0, 9, 9, 100}, // now it has all
+		{30, 0, 12, 9, 30},  // what is gone needs nobody's word
+	} {
+		want := Rate{Offered: step.known, Excess: step.offered + step.excess - step.known, Hosts: 1}
+		if got := h.Known(Rate{Offered: step.offered, Excess: step.excess, Hosts: 1}, step.received, step.contained); got != want {
+			t.Errorf("step %d: %+v is known, want %+v", i, got, want)
+		}
+	}
+}
+
 func TestVerdictForAnOutlier(t *testing.T) {
 	held := Rate{Offered: Micro(20), Excess: Micro(980), Hosts: 1}
 	for _, tt := range []struct {
@@ -201,11 +222,12 @@ func TestVerdictForAnOutlier(t *testing.T) {
 	}{
 		{"nothing was decided", Verdict{}, held, 980, Verdict{}},
 		{"without excess", Verdict{Admit: 0.5, Offered: 2000, Hosts: 10, Excess: 5}, Rate{Offered: Micro(20)}, 0, Verdict{Admit: 0.5, Offered: 2000, Hosts: 10}},
-		{"no room", Verdict{Admit: 0.5, Offered: 2000, Hosts: 10}, held, 980, Verdict{Admit: 0.01, Offered: 1000, Hosts: 1}},
-		{"some room", Verdict{Admit: 2, Offered: 500, Hosts: 10}, held, 980, Verdict{Admit: 0.52, Offered: 1000, Hosts: 1}},
+		{"the decider does not know yet", Verdict{Admit: 2, Offered: 500, Hosts: 10}, held, 980, Verdict{Admit: 2, Offered: 500, Hosts: 10}},
+		{"no room", Verdict{Admit: 0.5, Offered: 2000, Hosts: 10, Excess: 980}, held, 980, Verdict{Admit: 0.01, Offered: 1000, Hosts: 1}},
+		{"some room", Verdict{Admit: 2, Offered: 500, Hosts: 10, Excess: 980}, held, 980, Verdict{Admit: 0.52, Offered: 1000, Hosts: 1}},
 		{"half of it is another one's", Verdict{Admit: 2, Offered: 500, Hosts: 10, Excess: 1960}, held, 980, Verdict{Admit: 0.27, Offered: 1000, Hosts: 1}},
 		{"room for all", Verdict{Admit: 10, Offered: 100, Hosts: 10, Excess: 800}, Rate{Offered: Micro(20), Excess: Micro(700)}, 700, Verdict{Admit: 10, Offered: 100, Hosts: 10}},
-		{"more was offered than in the mean", Verdict{Admit: 2, Offered: 600, Hosts: 10}, held, 980, Verdict{Admit: 0.52, Offered: 1000, Hosts: 1}},
+		{"more was offered than in the mean", Verdict{Admit: 2, Offered: 600, Hosts: 10, Excess: 980}, held, 980, Verdict{Admit: 0.52, Offered: 1000, Hosts: 1}},
 	} {
 		got := tt.told.For(tt.rate, Micro(tt.here), 1000)
 		if math.Abs(got.Admit-tt.want.Admit) > 1e-9 || got.Offered != tt.want.Offered || got.Hosts != tt.want.Hosts || got.Excess != 0 {

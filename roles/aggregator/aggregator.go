@@ -144,6 +144,10 @@ func (a *Aggregator) tick(ctx context.Context) error {
 			a.ticked = now
 			a.node.silence(now)
 			a.node.tick(now)
+			for _, o := range a.node.outliers(now) {
+				a.opts.Log.WarnContext(ctx, "host claims far more than it and the others are offered: the excess has only what is left of the limit",
+					"node", o.node, "bucket", o.bucket, "counted_rps", o.rate.Offered.RPS(), "excess_rps", o.rate.Excess.RPS())
+			}
 			if now.Sub(swept) > time.Minute {
 				swept = now
 				a.node.sweep(now)

@@ -44,6 +44,7 @@ type cellState struct {
 	told    law.Verdict // to the hosts: given, or what this node decided alone
 	version uint64      // of node.version when it was told; 0: never
 	since   time.Time   // when a host first said a rate of it; zero: none did
+	held    *law.Held   // the sum, while hosts claim too much of it; nil: none does
 }
 
 // tell makes v what the hosts are told of the cell.

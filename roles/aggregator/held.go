@@ -34,41 +34,102 @@ func (n *node) judgeUnusual(now time.Time, h *host, number uint32, claim law.Mic
 		First: now.Sub(s.since) <= law.Rejoin,
 		Told:  &s.told,
 	})
-	if rate.Excess > 0 {
-		n.hold(h, cell)
+	if rate.Excess > 0 && h.held[cell] == nil {
+		if h.held == nil {
+			h.held = make(map[int]*heldCell)
+		}
+		h.held[cell] = &heldCell{
+			held:  law.HoldAt(h.child.Rate(cell).Offered),
+			told:  law.Publish(s.told.Admit, s.told.Hot, 0),
+			since: now,
+		}
+		if s.held == nil {
+			held := law.HoldAt(n.sum.Rate(cell).Offered)
+			s.held = &held
+		}
 	}
 	return rate
 }
 
-// hold notes that a host is told of a cell by what it claims itself.
-func (n *node) hold(h *host, cell int) {
-	if h.held == nil {
-		h.held = make(map[int]law.Published)
-	}
-	if _, ok := h.held[cell]; !ok {
-		h.held[cell] = law.Published{}
-	}
+// heldCell is a cell of which a host is told by what it claims itself.
+type heldCell struct {
+	held  law.Held
+	told  law.Published
+	since time.Time
+	shown bool // by outliers
 }
 
-// verdictFor returns what a host is to be told of a cell.
-func (n *node) verdictFor(h *host, cell int) law.Verdict {
+// outlierAfter is how long a host claims more than is plausible before that is
+// more than a surge which others have not told yet.
+const outlierAfter = 10 * law.T
+
+// outliers returns the hosts that have for so long claimed too much of some cell,
+// each once, and with what.
+func (n *node) outliers(now time.Time) []outlier {
+	var out []outlier
+	for h := range n.hosts {
+		for cell, held := range h.held {
+			if rate := h.child.Rate(cell); rate.Excess > 0 && !held.shown && now.Sub(held.since) >= outlierAfter {
+				held.shown = true
+				out = append(out, outlier{h.hello.GetNode(), n.cells.ID(cell).Bucket, rate})
+			}
+		}
+	}
+	return out
+}
+
+// outlier is a host that claims too much of a bucket.
+type outlier struct {
+	node, bucket string
+	rate         law.Rate
+}
+
+// countOutliers returns how many hosts claim too much of some cell now.
+func (n *node) countOutliers() int {
+	count := 0
+	for h := range n.hosts {
+		for cell := range h.held {
+			if h.child.Rate(cell).Excess > 0 {
+				count++
+				break
+			}
+		}
+	}
+	return count
+}
+
+// verdictFor returns what a host is to be told of a cell that it holds, and
+// whether that is still by what it claims.
+func (n *node) verdictFor(h *host, cell int, held *heldCell) (v law.Verdict, own bool) {
 	b, id := n.bucketOf(cell)
-	here := n.Rate(cell).Excess
-	return n.states[cell].told.For(h.child.Rate(cell), here, b.Limit(id.Instance))
+	s := &n.states[cell]
+	here := n.Rate(cell)
+	if s.held != nil {
+		if here = s.held.Known(here, n.received, s.decider.rates); here.Excess == 0 {
+			s.held = nil
+		}
+	}
+	rate := held.held.Known(h.child.Rate(cell), n.received, s.decider.rates)
+	return s.told.For(rate, here.Excess, b.Limit(id.Instance)), rate.Excess > 0
 }
 
 // heldMoved returns the cells of a decider of which a host is told by what it
-// claims itself, and not yet what holds now.
+// claims itself, and what holds now has moved since; between two directives only
+// those that jumped.
 func (n *node) heldMoved(d *decider, h *host) []int {
 	var moved []int
-	for cell, told := range h.held {
+	least := law.Drifts
+	if d.turn == h.told[d].turn {
+		least = law.Jumps
+	}
+	for cell, held := range h.held {
 		if s := &n.states[cell]; s.decider != d || s.version == 0 {
 			continue
 		}
-		v := n.verdictFor(h, cell)
-		if told.Moved(v.Admit, v.Hot, 0) != law.Still {
+		v, own := n.verdictFor(h, cell, held)
+		if held.told.Moved(v.Admit, v.Hot, 0) >= least {
 			moved = append(moved, cell)
-		} else if h.child.Rate(cell).Excess == 0 {
+		} else if !own && least == law.Drifts {
 			delete(h.held, cell) // it was told what all are
 		}
 	}
@@ -79,9 +140,9 @@ func (n *node) heldMoved(d *decider, h *host) []int {
 func (n *node) tell(m *grlv1.Directive, h *host, cell int) {
 	v := n.states[cell].told
 	v.Excess = 0
-	if _, ok := h.held[cell]; ok {
-		v = n.verdictFor(h, cell)
-		h.held[cell] = law.Publish(v.Admit, v.Hot, 0)
+	if held := h.held[cell]; held != nil {
+		v, _ = n.verdictFor(h, cell, held)
+		held.told = law.Publish(v.Admit, v.Hot, 0)
 	}
 	wire.AppendVerdict(m, h.numbers.Number(cell, n.cells.ID(cell), &m.Names), v, 0)
 }

@@ -54,25 +54,38 @@ func TestAnOutlierIsToldByItsClaim(t *testing.T) {
 		t.Error("a host is told twice")
 	}
 	all[0].report(said{0, 1000, law.Counts{}})
-	// At once, by what was decided before: what it may have of its own and the
-	// room for 60.
 	counted := r.n.sum.Rate(0).Offered.RPS() - 30
-	all[0].hear()
-	check("at once", all[0], counted+60, 1000)
-	if v := all[0].verdicts[cellOf(0)]; v.Offered != 1000 || v.Hosts != 1 || v.Excess != 0 {
-		t.Errorf("told %+v, want that it goes by its own rate", v)
-	}
-	if got := r.rps(0); got != counted+30 {
+	if got := r.rps(0); got != counted+30 || counted > 40 {
 		t.Errorf("%.4g rps are summed up, want %.4g", got, counted+30)
+	}
+	if m := all[0].hear(); len(m) != 0 {
+		t.Errorf("told %v before the decider knows", m)
 	}
 	r.decide(8)
 	for _, s := range all {
 		s.hear()
 	}
 	check("once it is decided", all[0], 70, 1000)
+	if v := all[0].verdicts[cellOf(0)]; v.Offered != 1000 || v.Hosts != 1 || v.Excess != 0 {
+		t.Errorf("told %+v, want that it goes by its own rate", v)
+	}
 	check("the others", all[1], 10, 10)
 	if got := r.heard.rates[cellOf(0)].Excess.RPS(); math.Abs(got-(1000-counted)) > 1 {
 		t.Errorf("the parent hears of an excess of %.4g, want %.4g", got, 1000-counted)
+	}
+
+	if got := r.n.countOutliers(); got != 1 {
+		t.Errorf("%d outliers, want 1", got)
+	}
+	if got := r.n.outliers(r.now); len(got) != 0 {
+		t.Errorf("%v is shown at once", got)
+	}
+	r.pass(outlierAfter)
+	if got := r.n.outliers(r.now); len(got) != 1 || got[0].node != "h0" || got[0].bucket != "pay/b0" {
+		t.Errorf("%v is shown after a while, want h0", got)
+	}
+	if got := r.n.outliers(r.now); len(got) != 0 {
+		t.Errorf("%v is shown again", got)
 	}
 
 	// It has less, then no more than is plausible.
@@ -81,8 +94,10 @@ func TestAnOutlierIsToldByItsClaim(t *testing.T) {
 	all[0].hear()
 	check("with less", all[0], 70, 500)
 	all[0].event(said{0, 15, law.Counts{}})
+	r.decide(10)
 	all[0].hear()
 	check("with what is plausible", all[0], 15, 15)
+	r.decide(11)
 	if all[0].hear(); len(all[0].h.held) != 0 {
 		t.Errorf("still told by its claim: %v", all[0].h.held)
 	}

@@ -23,7 +23,7 @@ type host struct {
 	ids     []limiter.CellID // number → cell it named
 	before  map[limiter.CellID]law.Counts
 	usual   map[limiter.CellID]float32 // on its last stream, of cells not named yet
-	held    map[int]law.Published      // cells that it claims too much of → what it was told
+	held    map[int]*heldCell          // cells that it claims too much of, or did
 
 	sequence uint64          // of its last report
 	heard    time.Time       // its last report

@@ -68,6 +68,14 @@ func newMetrics(reg prometheus.Registerer, a *Aggregator) metrics {
 		}
 		return float64(alone)
 	})
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "grl_aggregator_outliers",
+		Help: "Clients that claim more of some cell than is plausible.",
+	}, func() float64 {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return float64(a.node.countOutliers())
+	})
 	return metrics{
 		reports: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "grl_aggregator_reports_total",

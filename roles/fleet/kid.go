@@ -21,7 +21,8 @@ type kid struct {
 	named    bool // its cells were named to it
 	closed   bool
 	receipts []receipt
-	told     []telling // by decider
+	told     []telling  // by decider
+	held     []heldCell // cells of which the host is told by what it claims
 }
 
 // hostReceipts is how many reports of a host an aggregator remembers.
@@ -138,13 +139,23 @@ func (n *node) report(ev *event) {
 		k.fresh = false
 		n.forgetRates(k)
 	}
+	weight := law.Usual(law.T)
+	if ev.report.rates {
+		weight = 0
+	}
 	for _, r := range ev.report.rows {
+		if k.host >= 0 {
+			r.rate = n.judge(k, r, weight)
+		}
 		if ev.report.rates {
 			sum.FoldRate(&k.child, r.number, r.rate)
 		} else {
 			sum.Fold(&k.child, r.number, r.rate, r.counts, false)
 		}
 		n.mark(int32(k.child.Cell(r.number)))
+	}
+	if len(k.held) > 0 {
+		n.tellHeld(k)
 	}
 }
 

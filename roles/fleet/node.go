@@ -31,10 +31,12 @@ type node struct {
 	moved    marks
 
 	// Down.
-	verdicts []verdict     // by cell
-	voices   []voice       // by decider
-	waking   bool          // a nodeWakes is on its way
-	wakes    time.Duration // the earliest
+	verdicts []verdict       // by cell
+	held     []*law.Held     // by cell: its sum, while hosts claim too much of it
+	since    []time.Duration // by cell: when a host first said a rate; 0: none did
+	voices   []voice         // by decider
+	waking   bool            // a nodeWakes is on its way
+	wakes    time.Duration   // the earliest
 }
 
 // post is the place of a node, which its processes come and go in.
@@ -80,6 +82,8 @@ func newNode(t *tree, p post) *node {
 	n := &node{tree: t, post: p, first: -1, byKid: make(map[int32]*kid)}
 	cells := len(t.cells)
 	n.verdicts = make([]verdict, cells)
+	n.since = make([]time.Duration, cells)
+	n.held = make([]*law.Held, cells)
 	n.sent = make([]law.Rate, cells)
 	n.moved.in = make([]bool, cells)
 	n.voices = make([]voice, 1+len(t.regions))
@@ -165,6 +169,7 @@ func (n *node) tick(ev *event) {
 func (n *node) rate(cell int32) law.Rate {
 	var sum law.Rate
 	for g := range n.groups {
+		n.groups[g].Settle(int(cell), &n.verdicts[cell].Verdict)
 		r := n.groups[g].Rate(clock(n.now), int(cell))
 		sum.Offered += r.Offered
 		sum.Excess += r.Excess
@@ -230,7 +235,7 @@ func (n *node) sayJumps() {
 	var rows []reportRow
 	if n.mayReport() {
 		for _, c := range n.moved.list {
-			if r := n.rate(c); law.RateMoved(r.Offered.RPS(), n.sent[c].Offered.RPS()) == law.Jumps {
+			if r := n.rate(c); r.Moved(n.sent[c]) == law.Jumps {
 				rows = append(rows, reportRow{number: uint32(c), rate: r})
 			}
 		}

@@ -35,6 +35,9 @@ func (v *voice) speak(cells []int32, kids ...*kid) {
 			continue
 		}
 		m := byService[n.hosts[k.host].service]
+		if m != nil && len(k.held) > 0 {
+			m = v.forHeld(k, m)
+		}
 		if m == nil {
 			last := k.told[v.decider]
 			if !law.Renews(n.now-last.at, last.cells, len(cells) > 0) {
@@ -42,13 +45,19 @@ func (v *voice) speak(cells []int32, kids ...*kid) {
 			}
 			m = empty
 		}
-		k.told[v.decider] = telling{n.now, m != empty}
-		contained := v.containedOf(k)
-		n.bytes(k.host, false, n.ordersSize(&n.hosts[k.host], k, contained, m))
-		n.send(n.o.Links.Host, event{
-			kind: hostDirected, to: k.host, from: n.index, stream: k.stream, number: uint64(contained), orders: m,
-		})
+		v.tell(k, m)
 	}
+}
+
+// tell sends a directive to a host.
+func (v *voice) tell(k *kid, m *orders) {
+	n := v.node
+	k.told[v.decider] = telling{n.now, len(m.rows) > 0}
+	contained := v.containedOf(k)
+	n.bytes(k.host, false, n.ordersSize(&n.hosts[k.host], k, contained, m))
+	n.send(n.o.Links.Host, event{
+		kind: hostDirected, to: k.host, from: n.index, stream: k.stream, number: uint64(contained), orders: m,
+	})
 }
 
 // containedOf returns the report of a child that the decider's sums contain.
