@@ -118,7 +118,7 @@ func TestFaultOfTheLeader(t *testing.T) {
 		pause(time.Until(killed.Add(takenOver + awayFor)))
 		leader.restart()
 	}
-	l.near(t, "admitted over all failovers", steadily, time.Now())
+	l.near(t, "admitted over all failovers", steadily, time.Now(), faultLimit)
 
 	leader := f.leader()
 	frozen := time.Now()
@@ -138,7 +138,7 @@ func TestFaultOfTheLeader(t *testing.T) {
 	if now := ears.epoch(); now != epoch {
 		t.Errorf("epoch %d after a frozen leader was thawed, want %d as before", now, epoch)
 	}
-	l.near(t, "admitted while a leader was frozen and thawed", frozen, time.Now())
+	l.near(t, "admitted while a leader was frozen and thawed", frozen, time.Now(), faultLimit)
 	l.unhurt("leaders lost", began, -1, began)
 	ears.check(t)
 }
@@ -158,13 +158,14 @@ func TestFaultOfEtcd(t *testing.T) {
 			t.Errorf("controller %d explains a drop ratio of %.2f, want about %.2f", i, said.DropRatio, want)
 		}
 	}
+	edited := faultLimit
 	for i, m := range f.controllers {
-		rps := faultLimit + float64(i+1)
-		edited := time.Now()
-		write(t, filepath.Join(f.limits, "shop.yaml"), shopLimit(rps))
+		edited++
+		began := time.Now()
+		write(t, filepath.Join(f.limits, "shop.yaml"), shopLimit(edited))
 		m.do("apply", "-f", f.limits, "--reason", fmt.Sprintf("through controller %d", i))
 		if i == 0 {
-			measured(t, "limit edited through a controller to all clients", f.holdRevision(t, edited, uint64(i+2)), time.Second)
+			measured(t, "limit edited through a controller to all clients", f.holdRevision(t, began, uint64(i+2)), time.Second)
 		}
 	}
 	for _, m := range f.controllers {
@@ -180,7 +181,7 @@ func TestFaultOfEtcd(t *testing.T) {
 		return f.controller.ask("cap", "shop", "--caller", "nobody", "--rps", "5", "--for", "1m", "--reason", "etcd lost a node").code == 0
 	})
 	measured(t, "etcd leader killed to edits", time.Since(killed), takenOver)
-	l.near(t, "admitted while etcd lost its leader", killed.Add(-time.Second), time.Now().Add(steady))
+	l.near(t, "admitted while etcd lost its leader", killed.Add(-time.Second), time.Now().Add(steady), edited)
 
 	down := time.Now()
 	for _, e := range f.etcds {
@@ -210,7 +211,7 @@ func TestFaultOfEtcd(t *testing.T) {
 		}
 	}
 	pause(time.Until(down.Add(outage)))
-	l.near(t, "admitted while etcd was down", down, time.Now())
+	l.near(t, "admitted while etcd was down", down, time.Now(), edited)
 
 	up := time.Now()
 	f.startEtcd()
@@ -218,16 +219,16 @@ func TestFaultOfEtcd(t *testing.T) {
 		return f.controller.ask("cap", "shop", "--caller", "nobody", "--rps", "5", "--for", "1m", "--reason", "etcd is back").code == 0
 	})
 	measured(t, "etcd back to edits", time.Since(up), 2*takenOver)
-	l.holds("etcd back", time.Now(), faultLimit, back)
+	l.holds("etcd back", time.Now(), edited, back)
 	l.unhurt("etcd lost", began, -1, began)
 	ears.check(t)
 }
 
 // near checks that the mean admitted in a span is the limit.
-func (l *load) near(t *testing.T, what string, from, to time.Time) {
+func (l *load) near(t *testing.T, what string, from, to time.Time, limit float64) {
 	t.Helper()
 	pause(time.Until(to.Add(2 * step)))
-	share := float64(count(l.through(from, to), http.StatusOK)) / to.Sub(from).Seconds() / faultLimit
+	share := float64(count(l.through(from, to), http.StatusOK)) / to.Sub(from).Seconds() / limit
 	report(t, what+", off the limit", 100*(share-1), 100*nearLimit, "%")
 	if off := share - 1; off > groupSlack*nearLimit || off < -groupSlack*nearLimit {
 		t.Errorf("%s: %.3f of the limit, want within %v and slack:\n%s", what, share, nearLimit, l.history(from))
