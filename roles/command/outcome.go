@@ -27,7 +27,7 @@ func outcomeText(o *grlv1.Outcome, dryRun bool, done string) string {
 		b.WriteString(changeText(c))
 	}
 	for _, f := range o.GetFindings() {
-		b.WriteString(remote.FindingText(f) + "\n")
+		b.WriteString(remote.FindingText(f, !dryRun) + "\n")
 	}
 	revision := o.GetRevision().GetNumber()
 	switch {

@@ -16,7 +16,7 @@ func refusalText(r *grlv1.Refusal) string {
 		lines = append(lines, problemText(p))
 	}
 	for _, f := range r.GetFindings() {
-		lines = append(lines, FindingText(f))
+		lines = append(lines, FindingText(f, false))
 	}
 	for _, c := range r.GetConflicts() {
 		lines = append(lines, conflictText(c))
@@ -36,16 +36,21 @@ func problemText(p *grlv1.Problem) string {
 	return at + ": " + p.GetText()
 }
 
-// FindingText returns what a guard rail says, in one line.
-func FindingText(f *grlv1.Finding) string {
+// FindingText returns what a guard rail says, in one line; passed says that the
+// change was made all the same.
+func FindingText(f *grlv1.Finding, passed bool) string {
 	text := f.GetText()
 	if f.GetBucket() != "" {
 		text = f.GetBucket() + ": " + text
 	}
-	if f.GetNeedsForce() {
+	switch {
+	case !f.GetNeedsForce():
+		return "note: " + text
+	case passed:
+		return "passed by force: " + text
+	default:
 		return "needs --force and --reason: " + text
 	}
-	return "note: " + text
 }
 
 // conflictText shows both changes of a bucket.
