@@ -37,6 +37,10 @@ through OIDC, make an API token on the dashboard instead.`,
 				return err
 			}
 			answer, err := conn.Access.Login(cmd.Context(), &grlv1.LoginRequest{Account: args[0], Password: password})
+			var refused *connect.Error
+			if errors.As(err, &refused) && refused.Code() == connect.CodeUnauthenticated {
+				return errors.New(terminal.Printable(refused.Message())) // without the advice to sign in
+			}
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -62,7 +63,13 @@ func (e *Error) text() string {
 	}
 	switch connect.CodeOf(e.Err) {
 	case connect.CodeUnauthenticated:
+		said, _, _ = strings.Cut(said, ": sign in") // what the API advises is meant
+		said, _, _ = strings.Cut(said, "; sign in") // for those who send headers
 		return said + ": sign in with grl login, or give a token with --token-file or " + VariableToken
+	case connect.CodeInternal:
+		if e.plain() {
+			return fmt.Sprintf("what is at %s answers %s: if it speaks TLS, its address begins with https", e.URL, said)
+		}
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnknown:
 		return e.unreached(said)
 	}
@@ -93,6 +100,13 @@ func (e *Error) notServed() bool {
 	}
 }
 
+// plain reports whether what answered is no controller, and was spoken to in
+// plain text.
+func (e *Error) plain() bool {
+	var c *connect.Error
+	return strings.HasPrefix(e.URL, "http://") && errors.As(e.Err, &c) && !connect.IsWireError(c)
+}
+
 // unreached says why there is no answer of the controller.
 func (e *Error) unreached(said string) string {
 	var connectErr *connect.Error
@@ -104,6 +118,10 @@ func (e *Error) unreached(said string) string {
 		return "interrupted: what was asked for may have been done"
 	case errors.Is(e.Err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer of the controller at %s within %v: what was asked for may have been done", e.URL, e.Timeout)
+	}
+	var authority x509.UnknownAuthorityError
+	if errors.As(e.Err, &authority) {
+		return fmt.Sprintf("the certificate of the controller at %s is of a CA that is not trusted here: --ca or %s names the file with that CA", e.URL, VariableCA)
 	}
 	return fmt.Sprintf("cannot reach a controller at %s (%s): is it running? --controller or %s names another one", e.URL, e.cause(), VariableURL)
 }

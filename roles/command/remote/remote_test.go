@@ -92,6 +92,7 @@ conflict: pay/all was changed after r3 by r5 (ann, 2027-01-15 08:00:00Z: sale)
   as asked for:
     (not there)`},
 		{"not signed in", refusing(connect.CodeUnauthenticated, "no token", nil), "no token: sign in with grl login, or give a token with --token-file or GRL_TOKEN"},
+		{"not signed in, in the words of the API", refusing(connect.CodeUnauthenticated, "needs viewer: sign in, or send a token", nil), "needs viewer: sign in with grl login, or give a token with --token-file or GRL_TOKEN"},
 		{"no rights", refusing(connect.CodePermissionDenied, "ann may not edit orders", nil), "ann may not edit orders"},
 		{"store", refusing(connect.CodeUnavailable, "the store is down", nil), "the controller at URL says: the store is down"},
 	}
@@ -107,6 +108,22 @@ conflict: pay/all was changed after r3 by r5 (ann, 2027-01-15 08:00:00Z: sale)
 				t.Errorf("code %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+func TestTLSThatDoesNotFit(t *testing.T) {
+	server := httptest.NewTLSServer((&config{}).handler())
+	defer server.Close()
+	err := apply(t, remote.Flags{URLs: []string{server.URL}}, nil)
+	want := "the certificate of the controller at " + server.URL + " is of a CA that is not trusted here: --ca or GRL_CA_FILE names the file with that CA"
+	if err == nil || err.Error() != want {
+		t.Errorf("unknown CA: error %v, want %s", err, want)
+	}
+	plain := strings.Replace(server.URL, "https", "http", 1)
+	err = apply(t, remote.Flags{URLs: []string{plain}}, nil)
+	want = "what is at " + plain + " answers 400 Bad Request: if it speaks TLS, its address begins with https"
+	if err == nil || err.Error() != want {
+		t.Errorf("plain text: error %v, want %s", err, want)
 	}
 }
 
