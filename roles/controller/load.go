@@ -21,9 +21,9 @@ type load struct{ *Controller }
 const detailKept = 30 * time.Second
 
 // Offered returns the requests per second that are offered now to a service by
-// callers and procedures that match; false: cannot tell. Where the service has
-// limits, a bucket must cover the match: of single procedures nothing else is
-// known.
+// callers and procedures that match, also what is dropped of them; false: cannot
+// tell. Where the service has limits, a bucket must cover the match: of single
+// procedures nothing else is known.
 func (l load) Offered(service string, match limiter.Match) (float64, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,11 +34,13 @@ func (l load) Offered(service string, match limiter.Match) (float64, bool) {
 			continue
 		}
 		known = true
+		reaches := 0.0
 		if same(b.Match.Caller, match.Caller) || b.HasCallers() {
-			best = max(best, l.node.bucketOffered(b, match.Caller))
+			reaches = l.node.bucketOffered(b, match.Caller)
 		} else {
-			best = max(best, l.node.callersOffered(now, name, match.Caller))
+			reaches = l.node.callersOffered(now, name, match.Caller)
 		}
+		best = max(best, reaches+l.node.droppedBefore(b, match))
 	}
 	return best, known
 }
@@ -49,6 +51,23 @@ func (n *node) bucketOffered(b *limiter.Bucket, caller limiter.Pattern) (rps flo
 		if s := &n.states[i]; s.bucket == b && (!b.HasCallers() || matches(caller, n.cells.ID(i).Caller)) {
 			rps += s.rate.Offered.RPS()
 		}
+	}
+	return rps
+}
+
+// droppedBefore sums what is dropped of the requests that match by the buckets
+// that are tried before b, which covers the match: those that select a part of
+// it. What they drop does not reach b, and would have reached a cap.
+func (n *node) droppedBefore(b *limiter.Bucket, match limiter.Match) (rps float64) {
+	for i := range n.states {
+		before := n.states[i].bucket
+		if before == nil || before.Service != b.Service || before.Cap != nil ||
+			!covers(match.Caller, before.Match.Caller) || !covers(match.Procedure, before.Match.Procedure) ||
+			same(before.Match.Caller, b.Match.Caller) && same(before.Match.Procedure, b.Match.Procedure) {
+			continue
+		}
+		dropped, _ := n.flows[i].shares(n.ticks)
+		rps += dropped * n.states[i].rate.Offered.RPS()
 	}
 	return rps
 }

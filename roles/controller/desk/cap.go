@@ -130,8 +130,11 @@ func (r *CapRequest) everything() bool {
 // effect predicts from what is offered now.
 func (d *Desk) effect(r CapRequest) Effect {
 	offered, known := d.opts.Traffic.Offered(r.Service, r.match())
-	if !known || offered <= 0 {
-		return Effect{Text: "cannot tell what it would drop: nothing matches now"}
+	switch {
+	case !known:
+		return Effect{Text: "cannot tell what it would drop: no bucket counts just these requests"}
+	case offered <= 0:
+		return Effect{Text: "would drop nothing: nothing that it selects is offered now"}
 	}
 	e := Effect{OfferedRPS: offered, Known: true}
 	if r.Block {

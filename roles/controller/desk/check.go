@@ -120,8 +120,11 @@ func capProblems(err error) []Problem {
 	for _, e := range errs {
 		bare := *e
 		bare.File, bare.Line, bare.Column, bare.Key = "", 0, 0, ""
-		where := e.Key[strings.LastIndexByte(e.Key, '.')+1:]
-		problems = append(problems, Problem{Where: where, Text: bare.Error()})
+		where := ""
+		if i := strings.LastIndexByte(e.Key, '.'); i >= 0 { // else the bucket as a whole
+			where = e.Key[i+1:]
+		}
+		problems = append(problems, Problem{Where: where, Text: strings.TrimPrefix(bare.Error(), `"cap" `)})
 	}
 	return problems
 }

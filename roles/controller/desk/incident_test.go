@@ -37,7 +37,7 @@ func TestCaps(t *testing.T) {
 		t.Errorf("caps of another service: %+v, %v", caps, err)
 	}
 	request.Procedure = "nobody/Calls"
-	if _, effect, err := r.PlaceCap(t.Context(), request); err != nil || effect.Text != "cannot tell what it would drop: nothing matches now" || effect.Known {
+	if _, effect, err := r.PlaceCap(t.Context(), request); err != nil || effect.Text != "cannot tell what it would drop: no bucket counts just these requests" || effect.Known {
 		t.Errorf("cap on nothing: %+v, %v", effect, err)
 	}
 	request.Service = "other"
