@@ -29,8 +29,11 @@ terminal you are asked.
 A cap over everything that a service is sent needs --force.`,
 		Example: `  grl cap payments --caller checkout --rps 200 --for 30m --reason "retry storm"
   grl cap payments --procedure 'payments.v1.Charges/*' --block --for 10m --reason "INC-123" --dry-run`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return wrongUse(errors.New("name the service to cap, as in grl cap payments --caller checkout"))
+			}
 			request, err := f.request(cmd, args[0])
 			if err != nil {
 				return err
@@ -136,7 +139,7 @@ func effectText(e *grlv1.CapEffect) string {
 	case e.GetText() != "":
 		return terminal.Printable("expected: " + e.GetText())
 	case e.OfferedRps == nil:
-		return "expected: cannot tell, nothing matches now"
+		return "expected: cannot tell"
 	default:
 		return fmt.Sprintf("expected: drops %s of %s requests per second", share(e.GetDropShare()), rate(e.GetOfferedRps()))
 	}

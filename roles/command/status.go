@@ -109,8 +109,12 @@ func (s *status) remarks() string {
 		lines = append(lines, "caps are not known: "+s.capsErr.Error())
 	}
 	for _, c := range s.caps {
-		lines = append(lines, fmt.Sprintf("cap %s on %s: %s until %s (%s: %s)", c.GetCap().GetId(), capMatch(c.GetCap()), capGate(c.GetCap()),
-			moment(c.GetEndsAtMs()), c.GetCap().GetAuthor(), c.GetCap().GetReason()))
+		end := "until " + moment(c.GetEndsAtMs())
+		if c.GetCap().GetRemainingMs() <= 0 {
+			end = "ended, ramps out"
+		}
+		lines = append(lines, fmt.Sprintf("cap %s on %s: %s %s (%s: %s)", c.GetCap().GetId(), capMatch(c.GetCap()), capGate(c.GetCap()),
+			end, c.GetCap().GetAuthor(), c.GetCap().GetReason()))
 	}
 	if len(lines) == 0 {
 		return ""

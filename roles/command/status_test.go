@@ -42,7 +42,7 @@ func TestStatus(t *testing.T) {
 		},
 		caps: []*grlv1.CapView{{
 			Cap: &grlv1.Cap{
-				Id: "7", Service: "pay", Match: &grlv1.Match{Procedure: "Charge"}, Gate: &grlv1.Cap_Block{Block: true}, Author: "ann", Reason: "storm",
+				Id: "7", Service: "pay", Match: &grlv1.Match{Procedure: "Charge"}, Gate: &grlv1.Cap_Block{Block: true}, Author: "ann", Reason: "storm", RemainingMs: 60_000,
 			},
 			EndsAtMs: 1_800_000_000_000,
 		}},
