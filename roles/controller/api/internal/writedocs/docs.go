@@ -40,7 +40,7 @@ var examples = []example{
 	{"ConfigService/GetConfiguration", `{"service": "payments"}`},
 	{"ConfigService/ListRevisions", `{"pageSize": 10}`},
 	{"IncidentService/PlaceCap", `{"service": "payments", "caller": "checkout", "rps": 200, "durationMs": "1800000", "reason": "incident 7", "dryRun": true}`},
-	{"IncidentService/LiftCap", `{"id": "c1", "reason": "over"}`},
+	{"IncidentService/LiftCap", `{"id": "1", "reason": "over"}`},
 	{"IncidentService/ListCaps", `{}`},
 	{"IncidentService/Disable", `{"service": "payments", "reason": "a wrong limit"}`},
 	{"AuditService/ListAudit", `{"subject": "payments", "pageSize": 20}`},
