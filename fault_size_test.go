@@ -49,7 +49,7 @@ func TestFaultlessSize(t *testing.T) {
 	}
 	l, _ := f.load(quiet)
 
-	e := f.controller.do("apply", "-f", f.limits, "--now", "--force", "--reason", "all of them")
+	e := f.controller.do("apply", "-f", f.limits, "--reason", "all of them")
 	all := fmt.Sprintf("%d buckets", buckets)
 	measured(t, all+" applied", e.took, applied)
 	measured(t, all+" applied to all clients", f.holdRevision(t, e.began, 1), applied+edited)

@@ -159,10 +159,11 @@ func (d *Desk) guard(ctx context.Context, p proposal, noRails bool, head, next *
 	return len(needed) > 0, nil
 }
 
-// plan decides whether the change goes zone by zone.
+// plan decides whether the change goes zone by zone: not the first one, before
+// which nothing was limited.
 func (d *Desk) plan(p proposal, forced bool, head *snapshot, out *Outcome) {
 	zones := d.opts.Traffic.Zones()
-	if len(zones) < 2 || p.now || p.atOnce || !forced && len(out.Changes) <= smallChange {
+	if len(zones) < 2 || head.revision.Number == 0 || p.now || p.atOnce || !forced && len(out.Changes) <= smallChange {
 		return
 	}
 	now := time.Now()

@@ -20,7 +20,7 @@ import (
 
 // activeWithin is how long a change may take, once it is committed, to be
 // installed at this controller.
-const activeWithin = 5 * time.Second
+const activeWithin = 20 * time.Second
 
 // Traffic is what the controller knows besides the configuration. Methods may
 // be called concurrently.
