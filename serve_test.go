@@ -151,6 +151,9 @@ func checkGRPC(t *testing.T, base string) {
 	if err != nil || health.Status != grpchealth.StatusServing {
 		t.Errorf("gRPC health at %s: %v, %v, want serving", base, health, err)
 	}
+	if _, err := checker.Check(t.Context(), &grpchealth.CheckRequest{Service: "grl.v1.NoService"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("%s: health of a service that is not here: %v, want not found", base, err)
+	}
 	// Small as it comes, but not as it is unpacked.
 	if _, err := checker.Check(t.Context(), &grpchealth.CheckRequest{Service: strings.Repeat("a", 1<<20)}); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("gRPC health of a service with a name of 1 MiB at %s: %v, want resource exhausted", base, err)

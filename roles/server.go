@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -142,14 +144,18 @@ func (p *process) ready(node *running) error {
 	return node.ready()
 }
 
-// A checker answers gRPC health checks for all services of a node alike.
+// A checker answers gRPC health checks for all services of a node alike, the
+// node as a whole and health included.
 type checker struct {
 	process *process
 	node    *running
 }
 
 // Check implements grpchealth.Checker.
-func (c checker) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+func (c checker) Check(_ context.Context, request *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+	if s := request.Service; s != "" && s != grpchealth.HealthV1ServiceName && !slices.Contains(c.node.services, s) {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("no service %q here", s))
+	}
 	if err := c.process.ready(c.node); err != nil {
 		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
 	}
