@@ -83,6 +83,7 @@ conflict: payments/checkout was changed after r1 by r2 (local, TIME: sale)
     match: {caller: checkout}
     limit: {rps: 1100}
     behavior: deny
+take over into the files what shall stay of it, look at grl diff, and apply with --base 2: all in which they differ from r2 is then meant
 `, "apply", "-f", "limits", "--base", "1")
 
 	change(t, "limits/payments.yaml", "1100", "9000")

@@ -18,8 +18,13 @@ func refusalText(r *grlv1.Refusal) string {
 	for _, f := range r.GetFindings() {
 		lines = append(lines, FindingText(f, false))
 	}
+	seen := uint64(0)
 	for _, c := range r.GetConflicts() {
 		lines = append(lines, conflictText(c))
+		seen = max(seen, c.GetRevision().GetNumber())
+	}
+	if seen > 0 {
+		lines = append(lines, fmt.Sprintf("take over into the files what shall stay of it, look at grl diff, and apply with --base %d: all in which they differ from r%d is then meant", seen, seen))
 	}
 	return strings.Join(lines, "\n")
 }

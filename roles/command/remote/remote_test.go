@@ -90,7 +90,8 @@ conflict: pay/all was changed after r3 by r5 (ann, 2027-01-15 08:00:00Z: sale)
   in r5:
     limit: {rps: 6}
   as asked for:
-    (not there)`},
+    (not there)
+take over into the files what shall stay of it, look at grl diff, and apply with --base 5: all in which they differ from r5 is then meant`},
 		{"not signed in", refusing(connect.CodeUnauthenticated, "no token", nil), "no token: sign in with grl login, or give a token with --token-file or GRL_TOKEN"},
 		{"not signed in, in the words of the API", refusing(connect.CodeUnauthenticated, "needs viewer: sign in, or send a token", nil), "needs viewer: sign in with grl login, or give a token with --token-file or GRL_TOKEN"},
 		{"no rights", refusing(connect.CodePermissionDenied, "ann may not edit orders", nil), "ann may not edit orders"},
