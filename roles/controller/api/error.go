@@ -76,7 +76,7 @@ func outside(err error) (connect.Code, string) {
 	case errors.Is(err, store.ErrFull):
 		return connect.CodeResourceExhausted, "the store is full: nothing was changed"
 	case errors.Is(err, store.ErrUnavailable):
-		return connect.CodeUnavailable, "the store cannot be reached: ask for the present state before trying again, the change may have been made"
+		return connect.CodeUnavailable, "the store cannot be reached: before a change is tried again ask for the present state, it may have been made"
 	case errors.Is(err, ledger.ErrConflict):
 		return connect.CodeAborted, "others changed the same at the same time: try again"
 	case errors.Is(err, context.DeadlineExceeded):
