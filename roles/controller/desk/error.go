@@ -123,9 +123,6 @@ type RolloutError struct{ Rollout ledger.Rollout }
 
 func (e *RolloutError) Error() string {
 	r := e.Rollout
-	if r.State == ledger.RolloutStopped {
-		return fmt.Sprintf("the rollout of r%d was stopped (%s): roll back to r%d, or finish the rollout, before another change", r.Revision, r.Reason, r.From)
-	}
 	return fmt.Sprintf("the rollout of r%d is under way and has reached %s: wait for it, finish it, or roll back to r%d, before another change",
 		r.Revision, strings.Join(r.Reached, ", "), r.From)
 }

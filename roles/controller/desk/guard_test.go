@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -131,12 +132,15 @@ func many(n int, rps string) []string {
 func TestLargeChangesGoZoneByZone(t *testing.T) {
 	r := newRig(t)
 	r.town.zones = []string{"a", "b", "c"}
+	if out := r.apply(file("search", "web=1")); out.Rollout != nil {
+		t.Errorf("the first configuration: %+v, want at once", out.Rollout)
+	}
 	first := r.apply(file("payments", many(200, "100")...))
-	if first.Rollout == nil || !slices.Equal(first.Rollout.Reached, []string{"a"}) || !slices.Equal(first.Waiting, []string{"b", "c"}) || first.Rollout.From != 0 {
+	if first.Rollout == nil || !slices.Equal(first.Rollout.Reached, []string{"a"}) || !slices.Equal(first.Waiting, []string{"b", "c"}) || first.Rollout.From != 1 {
 		t.Fatalf("rollout = %+v, waiting %v", first.Rollout, first.Waiting)
 	}
-	_, err := r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("search", "web=1")}})
-	if text := want[*desk.RolloutError](t, err).Error(); !strings.Contains(text, "rollout of r1 is under way and has reached a") {
+	_, err := r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("search", "web=2")}})
+	if text := want[*desk.RolloutError](t, err).Error(); !strings.Contains(text, "rollout of r2 is under way and has reached a") {
 		t.Errorf("error = %q", text)
 	}
 	_, err = r.FinishRollout(t.Context(), desk.FinishRequest{By: editor, Reason: "x"})
@@ -157,13 +161,13 @@ func TestLargeChangesGoZoneByZone(t *testing.T) {
 		t.Errorf("now: %+v, want at once", out.Rollout)
 	}
 	larger := append(many(11, "130"), many(200, "100")[11:]...)
-	if out := r.apply(file("payments", larger...)); out.Rollout == nil || out.Rollout.From != 3 {
-		t.Errorf("11 buckets: %+v, want zone by zone from r3", out.Rollout)
+	if out := r.apply(file("payments", larger...)); out.Rollout == nil || out.Rollout.From != 4 {
+		t.Errorf("11 buckets: %+v, want zone by zone from r4", out.Rollout)
 	}
 	// The way back is free of rails, and ends the rollout.
 	r.town.history["payments/b0"] = flat(1000)
-	out := r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 3, Reason: "drops"}))
-	if out.Rollout != nil || out.Revision.Number != 5 {
+	out := r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 4, Reason: "drops"}))
+	if out.Rollout != nil || out.Revision.Number != 6 {
 		t.Errorf("rollback: %+v", out)
 	}
 	state, err := r.ledger.State(t.Context())
@@ -182,28 +186,38 @@ func TestForcedChangesGoZoneByZone(t *testing.T) {
 	}
 }
 
-func TestStoppedRolloutKeepsOthersOut(t *testing.T) {
+// A rollout that stopped by itself was taken back: nothing waits for it.
+func TestStoppedRolloutKeepsNobodyOut(t *testing.T) {
 	r := newRig(t)
 	r.town.zones = []string{"a", "b"}
 	r.apply(file("payments", "web=100"))
 	out := r.must(r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=1000")}, Force: true, Reason: "grown"}))
 	stopped := *out.Rollout
 	stopped.State, stopped.Reason = ledger.RolloutStopped, "dropped 9 %"
-	state, err := r.ledger.State(t.Context())
+	documents, err := r.ledger.Documents(t.Context(), stopped.From)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.ledger.SetRollout(t.Context(), ledger.Act{Actor: "controller", At: out.Rollout.StartedAt}, "rollout.stop", state.Rollout, stopped); err != nil {
+	if _, err := r.ledger.Apply(t.Context(), stopped.Revision, ledger.Change{
+		Act:    ledger.Act{Actor: "rollout", At: out.Rollout.StartedAt},
+		Action: "rollout.stopped", Documents: documents, Rollout: &stopped,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: "payments/web"})
-	want[*desk.InvalidError](t, err)
-	_, err = r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=900")}})
-	if text := want[*desk.RolloutError](t, err).Error(); !strings.Contains(text, "was stopped (dropped 9 %): roll back to r1") {
-		t.Errorf("error = %q", text)
-	}
-	r.must(r.Rollback(t.Context(), desk.RollbackRequest{By: admin, Revision: 1, Reason: "stopped"}))
 	r.wantLimits("payments/web=100")
+	_, err = r.FinishRollout(t.Context(), desk.FinishRequest{By: admin, Reason: "x"})
+	if !errors.Is(err, desk.ErrNotFound) {
+		t.Errorf("finishing it: %v, want not found", err)
+	}
+	// Who applies again says that they have seen it.
+	again := desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=110")}}
+	_, err = r.Apply(t.Context(), again)
+	want[*desk.ConflictError](t, err)
+	seen := uint64(3)
+	again.Base = &seen
+	if out := r.must(r.Apply(t.Context(), again)); out.Rollout != nil {
+		t.Errorf("a small change: %+v, want at once", out.Rollout)
+	}
 }
 
 func TestRollback(t *testing.T) {

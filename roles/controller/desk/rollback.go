@@ -44,10 +44,9 @@ func (d *Desk) Rollback(ctx context.Context, r RollbackRequest) (Outcome, error)
 	})
 }
 
-// underWay reports whether a rollout has not come to its end.
-func underWay(r ledger.Rollout) bool {
-	return r.State == ledger.RolloutRunning || r.State == ledger.RolloutStopped
-}
+// underWay reports whether a rollout has not come to its end. One that stopped by
+// itself has: the controller went back to the revision before.
+func underWay(r ledger.Rollout) bool { return r.State == ledger.RolloutRunning }
 
 // PromoteRequest asks for a bucket to be enforced as it was tried.
 type PromoteRequest struct {

@@ -15,8 +15,8 @@ type FinishRequest struct {
 	Reason string // required
 }
 
-// FinishRollout takes the rollout that is under way, or was stopped, to all
-// zones. It needs the level admin. Errors are those of Apply, and ErrNotFound
+// FinishRollout takes the rollout that is under way to all zones. It needs the
+// level admin. Errors are those of Apply, and ErrNotFound
 // if there is none.
 func (d *Desk) FinishRollout(ctx context.Context, r FinishRequest) (ledger.Rollout, error) {
 	if err := requireReason(r.Reason); err != nil {
