@@ -10,6 +10,7 @@ import "time"
 // the others leave of the limit, and it becomes usual within minutes.
 const (
 	plausibleTimes = 2               // what is usual, or that of a mean host
+	plausibleShare = 0.04            // of what the others are offered, on top: chance where hosts have little
 	usualOver      = 2 * time.Minute // what is usual is a mean over so long
 	settleRounds   = 8               // in which hosts that rise together vouch for each other
 )
@@ -59,10 +60,10 @@ func (s *Sum) Judge(c *Child, number uint32, claim Claim) Rate {
 	usual := at.usualRPS()
 	if claim.First {
 		at.usual = float32(1e6 * max(usual, rps))
-		return split(claim.Offered, 0, 0)
+		return split(claim.Offered, 0, 0, 0)
 	}
-	mean := s.others(at, claim.Told)
-	r := split(claim.Offered, usual, mean)
+	mean, all := s.others(at, claim.Told)
+	r := split(claim.Offered, usual, mean, all)
 	if r.Excess > 0 && at.rate.Excess == 0 {
 		s.hold(c, number)
 	}
@@ -78,15 +79,17 @@ func (s *Sum) Judge(c *Child, number uint32, claim Claim) Rate {
 }
 
 // split parts a claim into what is plausible and the excess, by what is usual for
-// the host and what a mean one of the others is offered, both in requests per
-// second. A host that is alone, whose mean of the others is 0, harms nobody.
-func split(claim MicroRPS, usual, mean float64) Rate {
+// the host and what a mean one of the others and all of them are offered, in
+// requests per second. A host that is alone, whose mean of the others is 0, harms
+// nobody.
+func split(claim MicroRPS, usual, mean, all float64) Rate {
 	if claim == 0 {
 		return Rate{}
 	}
 	if mean > 0 {
 		base := max(usual, mean)
-		if most := Micro(plausibleTimes*base + eventSigmas*deviation(base, T)); claim > most {
+		slack := max(eventSigmas*deviation(base, T), plausibleShare*all)
+		if most := Micro(plausibleTimes*base + slack); claim > most {
 			return Rate{Offered: most, Excess: claim - most, Hosts: 1}
 		}
 	}
@@ -95,15 +98,21 @@ func split(claim MicroRPS, usual, mean float64) Rate {
 
 // others returns what a mean one of the other hosts of a cell is offered, in
 // requests per second, as far as that counts: of the sum, or of the whole cell if
-// nobody else is in the sum; 0 if there is nobody.
-func (s *Sum) others(at *slot, told *Verdict) float64 {
-	if all := s.rates[at.cell]; all.Hosts > at.rate.Hosts {
-		return (all.Offered - at.rate.Offered).RPS() / float64(all.Hosts-at.rate.Hosts)
+// nobody else is in the sum; 0 if there is nobody. All is that of all others, as
+// far as is known.
+func (s *Sum) others(at *slot, told *Verdict) (mean, all float64) {
+	hosts := 0.0
+	if told != nil {
+		all, hosts = max(0, told.Offered-at.rate.Offered.RPS()), told.Hosts-float64(at.rate.Hosts)
 	}
-	if told == nil || told.Hosts <= float64(at.rate.Hosts) {
-		return 0
+	if sum := s.rates[at.cell]; sum.Hosts > at.rate.Hosts {
+		here := (sum.Offered - at.rate.Offered).RPS()
+		return here / float64(sum.Hosts-at.rate.Hosts), max(all, here)
 	}
-	return max(0, told.Offered-at.rate.Offered.RPS()) / (told.Hosts - float64(at.rate.Hosts))
+	if hosts <= 0 {
+		return 0, 0
+	}
+	return all / hosts, all
 }
 
 func (s *Sum) hold(c *Child, number uint32) {
@@ -129,7 +138,8 @@ func (s *Sum) Settle(cell int, told *Verdict) {
 			if int(at.cell) != cell || at.rate.Excess == 0 || h.child.out {
 				continue
 			}
-			r := split(at.rate.Offered+at.rate.Excess, at.usualRPS(), s.others(at, told))
+			mean, all := s.others(at, told)
+			r := split(at.rate.Offered+at.rate.Excess, at.usualRPS(), mean, all)
 			s.FoldRate(h.child, h.number, r)
 			if r.Excess > 0 {
 				kept = append(kept, h)
