@@ -27,9 +27,9 @@ const (
 	// MaxDown is the most bytes of a message down: a whole configuration.
 	MaxDown = 16 << 20
 	// MaxEpoch is the highest epoch that is believed of anybody. A decider counts
-	// its starts, so none comes near; without a bound one forged hello would use
-	// up all epochs there are, and one forged directive silence all deciders.
-	MaxEpoch = 1 << 32
+	// its starts, and goes at most a million above them for what it hears, so none
+	// comes near; without a bound one forged directive would silence all deciders.
+	MaxEpoch = 1 << 52
 
 	// MaxReason is the most bytes of why a node refused a configuration.
 	MaxReason = 1 << 10

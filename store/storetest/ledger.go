@@ -409,8 +409,13 @@ func testEpochs(t *testing.T, b *book) {
 		}
 		last = epoch
 	}
-	if _, err := b.NextEpoch(t.Context(), 1<<64-1); err == nil {
-		t.Error("NextEpoch above the highest number: no error")
+	// What cannot have been heard is not believed, so nobody can use epochs up.
+	for _, heard := range []uint64{1 << 40, 1<<64 - 1} {
+		epoch, err := b.NextEpoch(t.Context(), heard)
+		if want := last + 1<<20 + 1; err != nil || epoch != want {
+			t.Errorf("NextEpoch(%d) after %d = %d, %v, want %d", heard, last, epoch, err, want)
+		}
+		last = epoch
 	}
 	var mu sync.Mutex
 	taken := make(map[uint64]bool)
