@@ -87,6 +87,37 @@ func TestLargeChangeGoesZoneByZone(t *testing.T) {
 	})
 }
 
+// Zones that are away when a step is due are not passed over: neither all of
+// them, when the controller was away itself, nor a single one.
+func TestRolloutWaitsForZonesThatAreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, manyLimits(1000, 11, 10), []string{"z1", "z2", "z3"}, 200, 200, 200)
+		f.offer(settling)
+		if _, err := f.apply(&grlv1.ApplyRequest{Force: true, Reason: "many"}, manyLimits(1000, 11, 20)); err != nil {
+			t.Fatal(err)
+		}
+		f.offer(12 * time.Second)
+		f.Stop("controller")
+		f.offer(2 * time.Minute)
+		f.Controller()
+		f.offer(25 * time.Second)
+		if got := f.holding(); got != "z1 r2, z2 r2, z3 r1" {
+			t.Errorf("after the controller was away for two steps hold %s", got)
+		}
+		f.offer(10 * time.Second)
+		f.Stop("aggregator-z3")
+		f.offer(35 * time.Second)
+		if s := f.Fleet().GetRollout(); s.GetState() != grlv1.Rollout_STATE_RUNNING || len(s.GetReached()) != 2 {
+			t.Errorf("while a zone is away: rollout %v, want it to wait", s)
+		}
+		f.Aggregator("aggregator-z3", "z3", "r1")
+		f.offer(15 * time.Second)
+		if s := f.Fleet().GetRollout(); s.GetState() != grlv1.Rollout_STATE_RUNNING || len(s.GetReached()) != 3 {
+			t.Errorf("after it is back: rollout %v, want it in the last zone", s)
+		}
+	})
+}
+
 // A change that drops more than it may in its first zone is taken back by
 // itself, without ever reaching another one.
 func TestHarmfulChangeStopsByItself(t *testing.T) {

@@ -96,10 +96,13 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 		return nil, err
 	}
 	now := time.Now()
-	var recent []string
+	var recent, before []string
 	for _, z := range zones {
 		if now.Sub(z.Seen) < law.ZoneKept {
 			recent = append(recent, z.Name)
+		}
+		if now.Sub(z.Seen) < forgetZone {
+			before = append(before, z.Name)
 		}
 	}
 	if o.HTTP == nil {
@@ -117,6 +120,7 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 
 		installed: make(chan struct{}),
 	}
+	c.node.before = before
 	if c.engine == nil {
 		c.engine = o.Store
 	}

@@ -195,11 +195,33 @@ func (l load) Cap(service, id string) desk.CapLoad {
 
 // Zones returns the names of the zones that live, in the order in which a
 // rollout reaches them: those with the fewest hosts first, since less depends on
-// them.
+// them, and last those that are away for a moment.
 func (l load) Zones() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.node.zonesByHosts()
+	live, away := l.node.rolloutZones(time.Now())
+	return append(live, away...)
+}
+
+// rolloutZones returns the zones that a rollout goes through: those that live,
+// in their order, and those that are away for less than a step of it, such as
+// all of them when the controller has just begun.
+func (n *node) rolloutZones(now time.Time) (live, away []string) {
+	live = n.zonesByHosts()
+	for _, z := range n.order {
+		if z.live == 0 && !z.lost.IsZero() && now.Sub(z.lost) < rolloutStep && !slices.Contains(live, z.name) {
+			away = append(away, z.name)
+		}
+	}
+	if now.Sub(n.began) < rolloutStep {
+		for _, name := range n.before {
+			if !slices.Contains(live, name) && !slices.Contains(away, name) {
+				away = append(away, name)
+			}
+		}
+	}
+	slices.Sort(away)
+	return live, away
 }
 
 func (n *node) zonesByHosts() []string {

@@ -34,6 +34,7 @@ type node struct {
 	heard   uint64          // highest epoch of its own decider that a child has heard
 	warm    bool            // may publish
 	missing map[string]bool // zones of before the start that have not reported
+	before  []string        // zones of the day before the start
 
 	config  *limiter.Configuration
 	buckets map[string]*limiter.Bucket // full name → bucket of config

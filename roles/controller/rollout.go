@@ -52,18 +52,17 @@ func (c *Controller) stepRollout(ctx context.Context, now time.Time) error {
 		expected = n.expected
 	}
 	bucket, rise := n.stage.watch.harmed(now, expected)
-	var waiting []string
-	for _, zone := range n.zonesByHosts() {
-		if !slices.Contains(r.Reached, zone) {
-			waiting = append(waiting, zone)
-		}
-	}
+	reached := func(zone string) bool { return slices.Contains(r.Reached, zone) }
+	live, away := n.rolloutZones(now)
+	waiting, away := slices.DeleteFunc(live, reached), slices.DeleteFunc(away, reached)
 	c.mu.Unlock()
 	switch {
 	case bucket != "":
 		return c.stopRollout(ctx, now, r, fmt.Sprintf("%s drops %.0f points more where r%d was rolled out", bucket, 100*rise, r.Revision))
 	case now.Sub(r.StepAt) < rolloutStep:
 		return nil
+	case len(waiting) == 0 && len(away) > 0:
+		return nil // those that come back must not get it all at once
 	}
 	next := r
 	next.StepAt = now
