@@ -116,9 +116,16 @@ func takeIncident(c *limiter.Configuration, i ledger.Incident, now time.Time) {
 			Block:    placed.Block,
 			Author:   placed.Author,
 			Reason:   placed.Reason,
-			Ends:     now.Add(placed.EndsAt.Sub(now.Round(0))), // Round: by wall time, as it was placed
+			Ends:     now.Add(capLeft(placed, now)),
 		})
 	}
+}
+
+// capLeft returns how long a cap has left, by wall time, as it was placed. If
+// the clock was set back since it has no more than it ever had: what no cap may
+// have, receivers refuse together with all else.
+func capLeft(placed ledger.Cap, now time.Time) time.Duration {
+	return min(placed.EndsAt.Sub(now.Round(0)), placed.EndsAt.Sub(placed.PlacedAt))
 }
 
 // shelf holds the services of the revisions in use as they were read, so that a
