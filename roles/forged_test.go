@@ -17,12 +17,11 @@ import (
 
 // liar is a host that reports what it likes of bucket shop/all.
 type liar struct {
-	f        *fleet
-	zone     string
-	boot     uint64
-	end      func()
-	claims   chan float64 // requests per second, for the next reports
-	verdicts chan law.Verdict
+	f      *fleet
+	zone   string
+	boot   uint64
+	end    func()
+	claims chan float64 // requests per second, for the next reports
 }
 
 // lies starts a liar that says a rate every 200 ms, once with counts each T.
