@@ -38,7 +38,7 @@ func (p *process) printLinks(ctx context.Context) error {
 	}
 	for _, n := range p.nodes {
 		for _, s := range n.servers {
-			if n.people == nil || !s.control || p.tls == nil && !reachable(s.address) {
+			if n.people == nil || !s.control || n.people.Open(ctx) && p.tls == nil && !reachable(s.address) {
 				continue
 			}
 			path, err := n.people.Bootstrap(ctx)

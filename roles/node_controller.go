@@ -39,7 +39,10 @@ func buildController(ctx context.Context, c Config, p parts) (*node, error) {
 	}
 	log := p.log.With("region", c.Controller.Region)
 	book := ledger.New(engine)
-	who, err := people.New(people.Options{Ledger: book, Log: log, OIDC: c.Controller.OIDC()})
+	who, err := people.New(people.Options{
+		Ledger: book, Log: log, OIDC: c.Controller.OIDC(),
+		Lost: engine == store.Engine(history) && len(history.SetAside()) > 0,
+	})
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}

@@ -107,10 +107,13 @@ func (f *file) quickCheck(ctx context.Context) error {
 	return nil
 }
 
+// asideMark stands between the name of a file that was set aside and the time.
+const asideMark = ".damaged-"
+
 // setAside renames the file with its log and returns the new name, which ends
 // in the time. The log keeps its suffix, so that the pair can be examined.
 func setAside(path string) (name string, err error) {
-	stamp := path + ".damaged-" + time.Now().UTC().Format("20060102T150405")
+	stamp := path + asideMark + time.Now().UTC().Format("20060102T150405")
 	aside := stamp
 	for i := 2; ; i++ {
 		if _, err := os.Lstat(aside); errors.Is(err, os.ErrNotExist) {
@@ -128,6 +131,22 @@ func setAside(path string) (name string, err error) {
 		}
 	}
 	return filepath.Base(aside), nil
+}
+
+// findAside returns the names that setAside gave to files at path.
+func findAside(path string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, filepath.Base(path)+asideMark) && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // castagnoli is the polynomial that processors have an instruction for.

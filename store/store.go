@@ -41,6 +41,8 @@ type Store struct {
 	names   names
 	changes changes
 
+	setAside []string // names of files that lie where grl.db was
+
 	mu       sync.Mutex // guards warnings
 	warnings []string
 }
@@ -95,8 +97,15 @@ func (s *Store) openFiles(ctx context.Context, dir string) error {
 	if err := s.loadNames(ctx, s.history.read); err != nil {
 		return fmt.Errorf("read names of cells: %w", err)
 	}
-	return nil
+	var err error
+	s.setAside, err = findAside(filepath.Join(dir, schemas[0].name))
+	return err
 }
+
+// SetAside returns the names of the damaged files that lie beside grl.db, of
+// this start or of earlier ones, until somebody takes them away. While there are
+// some, an empty store is no new one.
+func (s *Store) SetAside() []string { return slices.Clone(s.setAside) }
 
 var _ Engine = (*Store)(nil)
 

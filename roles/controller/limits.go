@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"grl/limiter/limitsfile"
 	"grl/proto/access"
 	"grl/roles/controller/desk"
+	"grl/store"
 )
 
 const (
@@ -18,17 +20,21 @@ const (
 	watchEvery = 2 * time.Second
 )
 
-// loadFirst installs what the store has. If that is nothing, the limits
-// directory must hold; if the directory changed while no controller ran, it is
+// loadFirst installs what the store has. If that is nothing because it was
+// damaged, there must be a limits directory. If it is nothing, that directory
+// must hold; if the directory changed while no controller ran, it is
 // applied, and a fault in it only reported.
 func (c *Controller) loadFirst(ctx context.Context) error {
 	if err := c.reload(ctx); err != nil {
 		return err
 	}
+	first := c.state.Head.Number == 0
 	if c.opts.Config.Limits == "" {
+		if aside := c.opts.Store.SetAside(); first && len(aside) > 0 && c.engine == store.Engine(c.opts.Store) {
+			return fmt.Errorf("controller.db: the limits were in %s, which is damaged: restore a backup of grl.db, set controller.limits, or take that file away to begin without limits", strings.Join(aside, " or "))
+		}
 		return nil
 	}
-	first := c.state.Head.Number == 0
 	err := c.loadLimits(ctx)
 	if first {
 		return err

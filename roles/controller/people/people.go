@@ -25,6 +25,9 @@ type Options struct {
 	Log *slog.Logger
 	// OIDC is the provider that also signs people in; nil: there is none.
 	OIDC *OIDC
+	// Lost says that there may have been accounts which were lost: until there is
+	// one again nobody may do anything without the link for the first one.
+	Lost bool
 }
 
 // People knows who may come in. Create it with New, call Run. All methods may be
@@ -38,6 +41,7 @@ type People struct {
 	first    firstLink
 	cache    cache
 	provider *provider // nil: none
+	lost     bool
 
 	// begun says that there is an account. It stays so: the last admin cannot be
 	// deleted.
@@ -59,6 +63,7 @@ func New(o Options) (*People, error) {
 		attempts: newAttempts(),
 		refusals: newRefusals(o.Ledger, o.Log),
 		changing: make(chan struct{}, 1),
+		lost:     o.Lost,
 	}
 	if o.OIDC != nil {
 		provider, err := newProvider(*o.OIDC)
@@ -87,11 +92,11 @@ func (p *People) Run(ctx context.Context) error {
 	}
 }
 
-// Open reports whether nobody needs to sign in: there is no account, and no
-// provider that would make one. While the store does not answer, what it said
+// Open reports whether nobody needs to sign in: there is no account, none was
+// lost, and no provider would make one. While the store does not answer, what it said
 // last stands for an hour; nothing can be changed then.
 func (p *People) Open(ctx context.Context) bool {
-	if p.provider != nil || p.begun.Load() {
+	if p.provider != nil || p.lost || p.begun.Load() {
 		return false
 	}
 	if open, ok := p.cache.isOpen(time.Now()); ok {
