@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 
 	"grl/limiter/limitsfile"
 	"grl/store/ledger"
@@ -113,7 +114,7 @@ func (a *application) draft(ctx context.Context, head *snapshot, _ ledger.Rollou
 		next: next,
 		kept: a.desk.attribute(ctx, kept),
 		sources: func(revision uint64) ([]ledger.Source, error) {
-			return a.sources(revision, bases.lane, next, owed)
+			return a.sources(revision, bases.lane, head, next, owed)
 		},
 	}, nil
 }
@@ -135,19 +136,22 @@ func (a *application) named(head *snapshot) []string {
 	return names
 }
 
-// sources returns what is remembered of the files.
-func (a *application) sources(revision uint64, was lane, next *snapshot, owed map[string]string) ([]ledger.Source, error) {
+// sources returns what is remembered of the files. That is the base of the next
+// ones, whoever applies them, so files that change nothing move it too only
+// where the person might change something.
+func (a *application) sources(revision uint64, was lane, head, next *snapshot, owed map[string]string) ([]ledger.Source, error) {
+	own := func(service string) bool { return mayEdit(a.request.Person, service, head, next) }
 	services := make([]string, 0, len(a.ours))
 	for name := range a.ours {
-		services = append(services, name)
-	}
-	all := a.request.Prune || a.request.Source != ""
-	if !all {
-		all = true
-		for name := range next.documents {
-			all = all && a.ours[name] != nil
+		if own(name) {
+			services = append(services, name)
 		}
 	}
+	all := true
+	for name := range next.documents {
+		all = all && own(name) && (a.request.Prune || a.request.Source != "" || a.ours[name] != nil)
+	}
+	maps.DeleteFunc(owed, func(item, _ string) bool { return !own(serviceOf(item)) })
 	l := was.applied(revision, services, all, owed)
 	text, err := l.text()
 	if err != nil {

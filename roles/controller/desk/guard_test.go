@@ -120,6 +120,24 @@ func TestRightsOfEditors(t *testing.T) {
 	}
 }
 
+// Files that change nothing do not say, for those of others, that later edits
+// were seen.
+func TestForeignBaseStays(t *testing.T) {
+	for _, prune := range []bool{false, true} {
+		r := newRig(t)
+		r.apply(file("payments", "web=100"), file("other", "web=1", "app=~50"))
+		r.must(r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: "other/app"}))
+		r.must(r.Apply(t.Context(), desk.ApplyRequest{
+			By: editor, Files: []limitsfile.Source{file("payments", "web=110"), file("other", "web=1", "app=50")}, Prune: prune,
+		}))
+		out := r.apply(file("other", "web=1", "app=~50"))
+		if out.Changed || len(out.Kept) != 1 {
+			t.Errorf("prune %v: files of before the edit: %+v, want the edit kept", prune, out)
+		}
+		r.wantLimits("other/app=50 other/web=1 payments/web=110")
+	}
+}
+
 // many returns buckets b0=rps to bN-1=rps.
 func many(n int, rps string) []string {
 	var buckets []string
