@@ -48,7 +48,7 @@ func (c *Controller) routes() []api.Route {
 		routes = append(routes, api.Routes(api.Options{Desk: c.desk, Ledger: c.ledger, Log: c.opts.Log})...)
 	}
 	if c.opts.People != nil {
-		path, handler := grlv1connect.NewAccessServiceHandler(c.opts.People.Service(), connect.WithReadMaxBytes(people.MaxRequest))
+		path, handler := grlv1connect.NewAccessServiceHandler(c.opts.People.Service(), connect.WithConditionalHandlerOptions(people.Bounds))
 		routes = append(routes, api.Route{Path: path, Handler: handler})
 	}
 	return routes

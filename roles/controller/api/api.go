@@ -6,6 +6,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -21,9 +22,13 @@ import (
 const (
 	maxApply   = limitsfile.MaxTotalBytes // bytes of Apply
 	maxRequest = 1 << 20                  // bytes of any other
-	mostRows   = 1_000                    // of a list
-	usualRows  = 100
-	maxFilter  = 1 << 10 // bytes of what selects audit entries
+
+	appliesAtOnce = 2               // that are read or made, others wait
+	applyTime     = 2 * time.Minute // that one may take to be sent
+
+	mostRows  = 1_000 // of a list
+	usualRows = 100
+	maxFilter = 1 << 10 // bytes of what selects audit entries
 )
 
 // Options says what the API works with. All fields are required.
@@ -51,7 +56,28 @@ func Routes(o Options, more ...connect.HandlerOption) []Route {
 	config, configs := grlv1connect.NewConfigServiceHandler(configService{o}, options...)
 	incident, incidents := grlv1connect.NewIncidentServiceHandler(incidentService{o}, options...)
 	audit, audits := grlv1connect.NewAuditServiceHandler(auditService{o}, options...)
-	return []Route{{config, configs}, {incident, incidents}, {audit, audits}}
+	return []Route{{config, inTurn(configs)}, {incident, incidents}, {audit, audits}}
+}
+
+// inTurn lets two applies in at a time, since a message of theirs, which a small
+// compressed one may become, takes hundreds of megabytes while it is read. One
+// that is sent too slowly does not hold up the others for ever.
+func inTurn(next http.Handler) http.Handler {
+	turns := make(chan struct{}, appliesAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != grlv1connect.ConfigServiceApplyProcedure {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-r.Context().Done():
+			return
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(applyTime)) // a network of tests has none
+		next.ServeHTTP(w, r)
+	})
 }
 
 func bounds(s connect.Spec) []connect.HandlerOption {

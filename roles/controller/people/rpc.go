@@ -17,13 +17,25 @@ import (
 // that lists all its services and owners.
 const MaxRequest = 1 << 20
 
+// MaxLogin is the largest message of a login, in bytes: the longest password,
+// escaped. Anyone may send one.
+const MaxLogin = 8 << 10
+
 // rpc serves People as an AccessService.
 type rpc struct{ people *People }
 
 var _ grlv1connect.AccessServiceHandler = rpc{}
 
+// Bounds returns the options of a procedure of the AccessService.
+func Bounds(s connect.Spec) []connect.HandlerOption {
+	if s.Procedure == grlv1connect.AccessServiceLoginProcedure {
+		return []connect.HandlerOption{connect.WithReadMaxBytes(MaxLogin)}
+	}
+	return []connect.HandlerOption{connect.WithReadMaxBytes(MaxRequest)}
+}
+
 // Service returns the AccessService, for connect's constructor of its handler;
-// pass it connect.WithReadMaxBytes(MaxRequest).
+// pass it connect.WithConditionalHandlerOptions(Bounds).
 func (p *People) Service() grlv1connect.AccessServiceHandler { return rpc{p} }
 
 // rpcError maps an error to one of Connect.

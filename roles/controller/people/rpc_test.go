@@ -28,7 +28,7 @@ func serve(t *testing.T) *served {
 		Role: access.Controller, Anonymous: access.Admin, People: r.People, Registry: prometheus.NewRegistry(),
 	})
 	mux := http.NewServeMux()
-	mux.Handle(grlv1connect.NewAccessServiceHandler(r.Service(), connect.WithReadMaxBytes(MaxRequest)))
+	mux.Handle(grlv1connect.NewAccessServiceHandler(r.Service(), connect.WithConditionalHandlerOptions(Bounds)))
 	s := &served{rig: r, server: httptest.NewServer(gate.Handler(mux))}
 	t.Cleanup(s.server.Close)
 	return s
@@ -153,8 +153,8 @@ func TestInputOfAccessService(t *testing.T) {
 	} {
 		wantRPC(t, what, call(), connect.CodeInvalidArgument)
 	}
-	_, err := anyone.Login(ctx, &grlv1.LoginRequest{Account: strings.Repeat("a", MaxRequest), Password: "p"})
+	_, err := anyone.Login(ctx, &grlv1.LoginRequest{Account: strings.Repeat("a", MaxLogin), Password: "p"})
 	wantRPC(t, "a large message", err, connect.CodeResourceExhausted)
-	_, err = anyone.Login(ctx, &grlv1.LoginRequest{Account: strings.Repeat("a", 1000), Password: strings.Repeat("p", 100_000)})
+	_, err = anyone.Login(ctx, &grlv1.LoginRequest{Account: strings.Repeat("a", 1000), Password: strings.Repeat("p", 5000)})
 	wantRPC(t, "a long password", err, connect.CodeUnauthenticated)
 }
