@@ -255,12 +255,19 @@ func TestRefusalsAreBounded(t *testing.T) {
 	for i := range 100 {
 		call(t, srv, http.MethodPost, fmt.Sprint("/page", i), "Authorization", "Bearer x")
 	}
+	if len(told) != 11 {
+		t.Errorf("told %d refusals, want 11", len(told))
+	}
+	for i := range 100 {
+		call(t, srv, http.MethodPost, fmt.Sprint(apply, "?", i), "Authorization", "Bearer v", "Sec-Fetch-Site", "cross-site")
+		call(t, srv, http.MethodPost, fmt.Sprint("/page", i), "Authorization", "Bearer v", "Sec-Fetch-Site", "cross-site")
+	}
 	if len(told) != 20 {
 		t.Errorf("told %d refusals, want 20", len(told))
 	}
 	call(t, srv, http.MethodPost, apply)
 	call(t, srv, http.MethodPost, "/a.B/C")
-	if got := refused(t, registry); got["rights"] != 5 || got["credentials"] != 100 || got["anonymous"] != 1 || got["undeclared"] != 1 {
+	if got := refused(t, registry); got["rights"] != 5 || got["credentials"] != 100 || got["origin"] != 200 || got["anonymous"] != 1 || got["undeclared"] != 1 {
 		t.Errorf("counted %v", got)
 	}
 }

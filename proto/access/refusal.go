@@ -17,6 +17,7 @@ type Refusal struct {
 const (
 	refusalQuiet = time.Minute // the same refusal is told once in it
 	mostRefusals = 20          // told within it, of all together
+	mostUnknown  = 10          // and of those whose proof does not hold
 	maxPath      = 256
 )
 
@@ -26,6 +27,9 @@ type refusals struct {
 	mu    sync.Mutex // guards all below
 	since time.Time  // the minute began
 	told  map[sameRefusal]bool
+	// unknown counts those of them whose proof does not hold: anyone can cause
+	// them, and what somebody who is known tried must not go unseen for that.
+	unknown int
 }
 
 // sameRefusal is what makes two refusals the same.
@@ -50,11 +54,15 @@ func (s *refusals) first(now time.Time, same sameRefusal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.told == nil || now.Sub(s.since) >= refusalQuiet {
-		s.since, s.told = now, make(map[sameRefusal]bool)
+		s.since, s.told, s.unknown = now, make(map[sameRefusal]bool), 0
 	}
-	if s.told[same] || len(s.told) >= mostRefusals {
+	unknown := same.reason == refusedCredentials
+	if s.told[same] || len(s.told) >= mostRefusals || unknown && s.unknown >= mostUnknown {
 		return false
 	}
 	s.told[same] = true
+	if unknown {
+		s.unknown++
+	}
 	return true
 }
