@@ -36,6 +36,7 @@ type cache struct {
 type cached struct {
 	person access.Person
 	at     time.Time // of the read
+	until  time.Time // when the bearer ends
 }
 
 // begin is called before a read; keep takes its results only if nothing changed
@@ -46,7 +47,7 @@ func (c *cache) begin() (generation uint64, at time.Time) {
 	return c.generation, time.Now()
 }
 
-func (c *cache) keep(generation uint64, at time.Time, bearer string, p access.Person) {
+func (c *cache) keep(generation uint64, at time.Time, bearer string, p access.Person, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if generation != c.generation {
@@ -55,14 +56,14 @@ func (c *cache) keep(generation uint64, at time.Time, bearer string, p access.Pe
 	if c.known == nil || len(c.known) >= MostCached {
 		c.known = make(map[[sha256.Size]byte]cached)
 	}
-	c.known[sha256.Sum256([]byte(bearer))] = cached{p, at}
+	c.known[sha256.Sum256([]byte(bearer))] = cached{p, at, until}
 }
 
 func (c *cache) get(now time.Time, bearer string) (access.Person, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.known[sha256.Sum256([]byte(bearer))]
-	return found.person, ok && now.Sub(found.at) < cacheFor
+	return found.person, ok && now.Sub(found.at) < cacheFor && now.Before(found.until)
 }
 
 // last returns who had a bearer when the store answered last. While it does not,
@@ -72,7 +73,7 @@ func (c *cache) last(now time.Time, bearer string) (access.Person, bool) {
 	defer c.mu.Unlock()
 	found, ok := c.known[sha256.Sum256([]byte(bearer))]
 	found.person.Level = min(found.person.Level, access.Viewer)
-	return found.person, ok && now.Sub(found.at) < outageFor
+	return found.person, ok && now.Sub(found.at) < outageFor && now.Before(found.until)
 }
 
 // lastOpen reports whether there was no account when the store answered last.

@@ -63,12 +63,22 @@ func TestReadingWhileTheStoreIsAway(t *testing.T) {
 		time.Sleep(2 * storeAway)
 
 		r.put(t, ledger.Account{Name: "ada", Role: roleEditor, Services: []string{"pay"}})
-		ada, _ := r.login(t, "ada", adaPassword)
+		ada, ctx := r.login(t, "ada", adaPassword)
+		_, brief, err := r.CreateToken(ctx, ledger.Token{Name: "brief", Account: "ada", Role: roleViewer}, MinTokenLife)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if p, err := r.Person(t.Context(), ada, "127.0.0.1"); err != nil || p.Level != access.Editor {
 			t.Fatalf("Person = %+v, %v", p, err)
 		}
+		if _, err := r.Person(t.Context(), brief, "127.0.0.1"); err != nil {
+			t.Fatal(err)
+		}
 		way.cut.Store(true)
 		time.Sleep(2 * cacheFor)
+		if _, err := r.Person(t.Context(), brief, "127.0.0.1"); err != nil {
+			t.Errorf("a token: %v", err)
+		}
 		began := time.Now()
 		for range 100 {
 			p, err := r.Person(t.Context(), ada, "127.0.0.1")
@@ -84,6 +94,9 @@ func TestReadingWhileTheStoreIsAway(t *testing.T) {
 		}
 		_, err = r.Person(t.Context(), newCredential(true).bearer(), "127.0.0.1")
 		wantCode(t, "a session that it never knew", err, connect.CodeUnavailable)
+		time.Sleep(MinTokenLife)
+		_, err = r.Person(t.Context(), brief, "127.0.0.1")
+		wantCode(t, "a token that has expired since", err, connect.CodeUnavailable)
 		time.Sleep(outageFor)
 		_, err = r.Person(t.Context(), ada, "127.0.0.1")
 		wantCode(t, "an hour later", err, connect.CodeUnavailable)

@@ -40,7 +40,7 @@ func (p *People) Person(ctx context.Context, bearer, from string) (access.Person
 		return person, nil
 	}
 	generation, at := p.cache.begin()
-	person, err := p.find(ctx, c, at)
+	person, until, err := p.find(ctx, c, at)
 	if errors.Is(err, store.ErrUnavailable) {
 		if person, ok := p.cache.last(at, bearer); ok {
 			return person, nil
@@ -52,14 +52,15 @@ func (p *People) Person(ctx context.Context, bearer, from string) (access.Person
 	if err != nil {
 		return access.Person{}, asRefusal(ctx, p.log, err)
 	}
-	p.cache.keep(generation, at, bearer, person)
+	p.cache.keep(generation, at, bearer, person, until)
 	return person, nil
 }
 
-// find asks the store, unless it did not answer a moment ago.
-func (p *People) find(ctx context.Context, c credential, now time.Time) (access.Person, error) {
+// find asks the store, unless it did not answer a moment ago, who somebody is and
+// until when.
+func (p *People) find(ctx context.Context, c credential, now time.Time) (access.Person, time.Time, error) {
 	if p.cache.away(now) {
-		return access.Person{}, fmt.Errorf("%w: it did not answer a moment ago", store.ErrUnavailable)
+		return access.Person{}, time.Time{}, fmt.Errorf("%w: it did not answer a moment ago", store.ErrUnavailable)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, storeWithin, store.ErrUnavailable)
 	defer cancel()
@@ -67,7 +68,7 @@ func (p *People) find(ctx context.Context, c credential, now time.Time) (access.
 	if c.session {
 		find = p.bySession
 	}
-	person, err := find(ctx, c, now)
+	person, until, err := find(ctx, c, now)
 	if err != nil && context.Cause(ctx) == store.ErrUnavailable {
 		err = fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, storeWithin)
 	}
@@ -76,45 +77,45 @@ func (p *People) find(ctx context.Context, c credential, now time.Time) (access.
 	} else {
 		p.cache.answered(time.Now(), nil)
 	}
-	return person, err
+	return person, until, err
 }
 
-func (p *People) byToken(ctx context.Context, c credential, now time.Time) (access.Person, error) {
+func (p *People) byToken(ctx context.Context, c credential, now time.Time) (access.Person, time.Time, error) {
 	t, err := p.ledger.Token(ctx, c.id)
 	if err != nil {
-		return access.Person{}, err
+		return access.Person{}, time.Time{}, err
 	}
 	if !c.matches(t.Hash) || !now.Before(t.ExpiresAt) {
-		return access.Person{}, access.ErrUnknown
+		return access.Person{}, time.Time{}, access.ErrUnknown
 	}
 	a, err := p.account(ctx, t.Account)
 	if err != nil {
-		return access.Person{}, err
+		return access.Person{}, time.Time{}, err
 	}
 	if !now.Truncate(time.Minute).Equal(t.UsedAt.Truncate(time.Minute)) {
 		p.used(ctx, "token", t.ID, p.ledger.UseToken(ctx, t.ID, now))
 	}
-	return narrow(a, t), nil
+	return narrow(a, t), t.ExpiresAt, nil
 }
 
-func (p *People) bySession(ctx context.Context, c credential, now time.Time) (access.Person, error) {
+func (p *People) bySession(ctx context.Context, c credential, now time.Time) (access.Person, time.Time, error) {
 	s, err := p.ledger.Session(ctx, c.id)
 	if err != nil {
-		return access.Person{}, err
+		return access.Person{}, time.Time{}, err
 	}
 	if !c.matches(s.Hash) || ended(s, now) {
-		return access.Person{}, access.ErrUnknown
+		return access.Person{}, time.Time{}, access.ErrUnknown
 	}
 	a, err := p.account(ctx, s.Account)
 	if err != nil {
-		return access.Person{}, err
+		return access.Person{}, time.Time{}, err
 	}
 	if !now.Truncate(time.Minute).Equal(s.UsedAt.Truncate(time.Minute)) {
 		p.used(ctx, "session", s.ID, p.ledger.UseSession(ctx, s.ID, now))
 	}
 	person := personOf(a, bySession)
 	person.Session = s.ID
-	return person, nil
+	return person, s.ExpiresAt, nil
 }
 
 // account returns one that may still come in: that of a provider only while

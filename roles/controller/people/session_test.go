@@ -71,7 +71,7 @@ func TestCacheTakesNoOldReads(t *testing.T) {
 	var c cache
 	generation, at := c.begin()
 	c.forget()
-	c.keep(generation, at, "b", access.Person{Name: "ada"})
+	c.keep(generation, at, "b", access.Person{Name: "ada"}, at.Add(time.Hour))
 	c.keepOpen(generation, at)
 	if p, ok := c.get(at, "b"); ok {
 		t.Errorf("remembered %+v", p)
