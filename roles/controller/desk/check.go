@@ -39,11 +39,18 @@ func checkText(s string) string {
 	switch {
 	case !utf8.ValidString(s):
 		return "is not valid UTF-8"
-	case strings.ContainsFunc(s, unicode.IsControl):
+	case strings.ContainsFunc(s, misleads):
 		return "has a control character"
 	default:
 		return ""
 	}
+}
+
+// misleads reports whether a character is one for terminals, begins a line, or
+// shows what follows in another order than it is in: who reads an audit must
+// read what was written.
+func misleads(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 // checkFiles bounds the files before they are read.

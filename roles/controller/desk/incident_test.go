@@ -58,6 +58,18 @@ func TestCaps(t *testing.T) {
 	}
 }
 
+// Who reads a reason must read what was written.
+func TestReasonsThatMislead(t *testing.T) {
+	r := newRig(t)
+	for _, reason := range []string{"a\x1b[2J", "a\nb", "a\u202egnp.exe", "a\u2066b", "a\u200fb", "a\u2028b", "a\xffb"} {
+		_, _, err := r.PlaceCap(t.Context(), desk.CapRequest{By: admin, Service: "payments", Caller: "app", LimitRPS: 1, For: time.Minute, Reason: reason})
+		want[*desk.InvalidError](t, err)
+	}
+	if _, _, err := r.PlaceCap(t.Context(), desk.CapRequest{By: admin, Service: "payments", Caller: "app", LimitRPS: 1, For: time.Minute, Reason: "30 % über dem Ziel – ללא סיבה 👩‍🔧"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCapOverEverythingNeedsForce(t *testing.T) {
 	r := newRig(t)
 	r.town.now["payments  "] = 100
