@@ -19,6 +19,8 @@ type Estimate struct {
 	over   float64       // seconds of that mean
 	mixed  interval      // the first of the jump's window; zero once it is left out
 	noise  excess        // of the counts
+	bursts bursts        // that came lately
+	even   float64       // the rate without the swing from burst to burst
 }
 
 // jumpLong is the longest of the windows, of 1, 2, 4 and 8 intervals, that are
@@ -32,19 +34,37 @@ type interval struct {
 }
 
 // Step takes in what was offered in the interval that just ended and returns
-// the rate in requests per second; over is the reporting period. Both durations
+// the rate in requests per second; over is the reporting period, or more where
+// requests come in bursts. Both durations
 // must be longer than 0.
 func (e *Estimate) Step(offered float64, elapsed, over time.Duration) float64 {
+	jumped := e.step(offered, elapsed, e.bursts.over(over))
+	e.bursts.step(offered, elapsed.Seconds(), e.rate)
+	if jumped || e.bursts.gap == 0 {
+		e.even = e.rate
+	} else {
+		// The mean swings from burst to burst, and who looks at it once a period
+		// may see it at the same point of the swing each time.
+		e.even += (1 - math.Exp(-elapsed.Seconds()/e.bursts.gap)) * (e.rate - e.even)
+	}
+	return e.even
+}
+
+// step moves the rate, and reports whether it jumped.
+func (e *Estimate) step(offered float64, elapsed, over time.Duration) (jumped bool) {
 	e.learn(offered, elapsed.Seconds())
 	e.recent[e.next] = interval{offered, elapsed.Seconds()}
 	e.next = (e.next + 1) % len(e.recent)
 	e.since = min(e.since+1, len(e.recent))
 
 	if rate, seconds, first, jumped := e.jump(); jumped {
+		if rate > e.rate {
+			e.bursts.rose(rate, rate*seconds)
+		}
 		e.rate, e.over, e.mixed = rate, seconds, first
 		e.young = true
 		e.since = 0 // counts from before the jump would cause a jump back
-		return e.rate
+		return true
 	}
 	e.unmix()
 	if over > e.period && e.period != 0 {
@@ -55,7 +75,7 @@ func (e *Estimate) Step(offered float64, elapsed, over time.Duration) float64 {
 	if offered == 0 && e.rate < 0.001 {
 		e.rate = 0
 	}
-	return e.rate
+	return false
 }
 
 // learn takes in how an interval's count differs from that of the one before: in
@@ -106,7 +126,8 @@ func (e *Estimate) weight(elapsed, over float64) float64 {
 
 // jump returns the rate over the shortest recent window that chance does not
 // explain, with its length and its first interval: beyond four deviations of
-// such a count and five requests, and a tenth of it.
+// such a count and five requests, and a tenth of it; and a burst more, if there
+// are bursts.
 func (e *Estimate) jump() (rate, seconds float64, first interval, jumped bool) {
 	var count float64
 	for w := 1; w <= e.since; w++ { // from the last interval back
@@ -117,7 +138,7 @@ func (e *Estimate) jump() (rate, seconds float64, first interval, jumped bool) {
 			continue // no power of two
 		}
 		expected := e.rate * seconds
-		if math.Abs(count-expected) > max(jumpSigmas*math.Sqrt(e.noise.factor()*expected)+jumpSlack, jumpShare*expected) {
+		if math.Abs(count-expected) > max(jumpSigmas*math.Sqrt(e.noise.factor()*expected)+jumpSlack, jumpShare*expected)+e.bursts.size {
 			return count / seconds, seconds, i, true
 		}
 	}

@@ -55,7 +55,8 @@ func (h *Host) Event() bool {
 	// By the higher rate: by the one told last a rise from few requests to more
 	// would be told sooner than the fall back.
 	high := max(h.sent, h.rate, 1)
-	threshold := max(eventShare*high, eventSigmas*deviation(h.estimate.noise.factor()*high, period(v.Hot)))
+	over := h.estimate.bursts.over(period(v.Hot))
+	threshold := max(eventShare*high, eventSigmas*deviation(h.estimate.noise.factor()*high, over), h.estimate.bursts.size/over.Seconds())
 	switch {
 	case h.rate > h.sent+threshold:
 		return v.Admit == 0 || h.rate > nearLimit*max(h.sent, v.average())*v.Admit
@@ -117,9 +118,9 @@ func (h *Host) Ratio(offered float64, elapsed time.Duration, contained uint64, g
 	v := &h.Verdict
 	ratio := Ratio(v.Admit)
 	own, known := h.included(contained)
-	noise := h.estimate.noise.factor()
+	noise, burst := h.estimate.noise.factor(), h.estimate.bursts.size
 	expected := own * elapsed.Seconds()
-	if ratio > 0 && known && offered < nearLimit*expected-3*math.Sqrt(noise*expected) {
+	if ratio > 0 && known && offered < nearLimit*expected-3*math.Sqrt(noise*expected)-burst {
 		if offered == 0 {
 			return 0
 		}
@@ -128,7 +129,7 @@ func (h *Host) Ratio(offered float64, elapsed time.Duration, contained uint64, g
 	ceiling := guard * v.Admit * max(own, v.average()) * elapsed.Seconds()
 	// What is offered when so much is admitted: its noise is not to be trimmed.
 	most := ceiling / min(1, v.Admit)
-	if ceiling > 0 && offered > most+3*math.Sqrt(noise*most)+2 {
+	if ceiling > 0 && offered > most+3*math.Sqrt(noise*most)+2+burst {
 		return max(ratio, 1-ceiling/offered)
 	}
 	return ratio
