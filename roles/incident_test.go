@@ -111,7 +111,10 @@ func TestCapSurvivesTheControllerAndIsLiftedAtOnce(t *testing.T) {
 // file exists for.
 func TestCapOfAServiceWithoutLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, "service: other\nowner: nobody\n", []string{"z1", "z2"}, 500, 500)
+		f := newFleet(t, "service: other\nowner: nobody\n", []string{"z1", "z2"})
+		f.offer(3 * time.Second) // so that hosts do not tell details just as their aggregators do
+		f.add("z1", "r1", 500)
+		f.add("z2", "r1", 500)
 		f.offer(25 * time.Second) // details come every ten seconds
 		preview, err := f.Incident().PlaceCap(t.Context(), &grlv1.PlaceCapRequest{
 			Service: "shop", Caller: "web", Gate: &grlv1.PlaceCapRequest_Rps{Rps: 250}, DurationMs: 60_000, Reason: "test", DryRun: true,
