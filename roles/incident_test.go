@@ -166,6 +166,28 @@ func TestDisableStopsAllDropping(t *testing.T) {
 	})
 }
 
+// A host's switch file stops its dropping, and the tree shows it.
+func TestSwitchFileIsSeenFromAbove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits("limit: {rps: 100}; behavior: deny"), []string{"z1"})
+		f.Keeps = true
+		f.add("z1", "r1", 200)
+		f.add("z1", "r1", 200)
+		f.offer(settling)
+		f.Disable("host-0")
+		f.offer(3 * time.Second)
+		counts := f.offer(5 * time.Second)
+		if counts[0].dropped != 0 || counts[1].dropped == 0 {
+			t.Errorf("dropped %d and %d, want none at the first host alone", counts[0].dropped, counts[1].dropped)
+		}
+		for _, m := range f.Fleet().GetNodes() {
+			if m.GetRole() == grlv1.Role_ROLE_CLIENT && m.GetDisabledHere() != (m.GetName() == "host-0") {
+				t.Errorf("%s is disabled by its file: %v", m.GetName(), m.GetDisabledHere())
+			}
+		}
+	})
+}
+
 // What a candidate would drop is counted at the controller, second by second;
 // promoted, it is the limit.
 func TestCandidateIsJudgedAndPromoted(t *testing.T) {

@@ -31,6 +31,10 @@ const (
 	// comes near; without a bound one forged directive would silence all deciders.
 	MaxEpoch = 1 << 52
 
+	// EpochsAhead is how far above what a node knows it believes an epoch that a
+	// child says it has heard.
+	EpochsAhead = 1 << 20
+
 	// MaxReason is the most bytes of why a node refused a configuration.
 	MaxReason = 1 << 10
 

@@ -70,7 +70,8 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 		n.firstHost = now
 	}
 	for _, decider := range []string{globalDecider, n.region} { // there are no others here
-		epoch := wire.HeardEpoch(hello, decider)
+		// One host's word may not use up all epochs there are.
+		epoch := min(wire.HeardEpoch(hello, decider), n.heard[decider]+wire.EpochsAhead)
 		n.hostsHeard.raise(decider, epoch)
 		n.heard.raise(decider, epoch)
 	}
@@ -232,7 +233,7 @@ func (n *node) fold(now time.Time, h *host, m *grlv1.Report, span time.Duration,
 
 // changed reports whether a report says something else of the configuration.
 func changed(last, now *grlv1.Report) bool {
-	return last.GetConfigRevision() != now.GetConfigRevision() || last.GetConfigSerial() != now.GetConfigSerial() ||
+	return last.GetDisabledHere() != now.GetDisabledHere() || last.GetConfigRevision() != now.GetConfigRevision() || last.GetConfigSerial() != now.GetConfigSerial() ||
 		last.GetRefusedRevision() != now.GetRefusedRevision()
 }
 

@@ -57,6 +57,7 @@ func (n *node) Nodes(now time.Time) []*grlv1.Node {
 			Version:         h.hello.GetVersion(),
 			ConfigRevision:  h.last.GetConfigRevision(),
 			ConfigSerial:    h.last.GetConfigSerial(),
+			DisabledHere:    h.last.GetDisabledHere(),
 			RefusedRevision: h.last.GetRefusedRevision(),
 			RefusedReason:   h.last.GetRefusedReason(),
 			ReportAgeMs:     uint32(now.Sub(h.heard).Milliseconds()),

@@ -25,6 +25,8 @@ type state struct {
 	shares  bool                       // a bucket divides its limit among callers
 	refused refusal
 
+	disabledHere bool // by the switch file
+
 	table    law.Cells
 	cells    []cell        // by index of table
 	elapsed  time.Duration // of the last interval measured; 0: none yet
@@ -409,6 +411,7 @@ func (s *state) seal(m *grlv1.Report) *grlv1.Report {
 	}
 	m.ConfigEpoch, m.ConfigRevision, m.ConfigSerial = s.config.Epoch, s.config.Revision, s.config.Serial
 	m.RefusedRevision, m.RefusedReason = s.refused.revision, s.refused.reason
+	m.DisabledHere = s.disabledHere
 	for name, d := range s.deciders {
 		m.Taken = append(m.Taken, wire.Taken(name, d.taken))
 	}

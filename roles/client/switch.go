@@ -180,6 +180,9 @@ func (c *Client) turnSwitch(ctx context.Context, path string, held, next disable
 		return
 	}
 	c.opts.Limiter.SetDisabled(next.all, next.services...)
+	c.mu.Lock()
+	c.state.disabledHere = next.any()
+	c.mu.Unlock()
 	if next.any() {
 		c.opts.Log.WarnContext(ctx, "drops nothing here: disabled by the switch file", "path", path, "all", next.all, "services", next.services)
 	} else {

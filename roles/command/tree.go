@@ -131,6 +131,9 @@ func (s *status) state(n *grlv1.Node) string {
 	case n.GetConfigSerial() != f.GetSerial():
 		parts = append(parts, "caps or what is disabled not there yet")
 	}
+	if n.GetDisabledHere() {
+		parts = append(parts, "drops nothing: disabled by its switch file")
+	}
 	if len(parts) == 0 {
 		return usual
 	}

@@ -26,6 +26,7 @@ func (n *node) tree(now time.Time) []*grlv1.Node {
 				Version:         h.GetVersion(),
 				ConfigRevision:  h.GetConfigRevision(),
 				ConfigSerial:    h.GetConfigSerial(),
+				DisabledHere:    h.GetDisabledHere(),
 				RefusedRevision: h.GetRefusedRevision(),
 				RefusedReason:   h.GetRefusedReason(),
 				ReportAgeMs:     reportAge(h, now.Sub(c.nodesAt)),

@@ -5,6 +5,7 @@ import (
 
 	"grl/proto/access"
 	"grl/proto/grl/v1/grlv1connect"
+	"grl/roles/client"
 )
 
 // asAdmin has everyone who asks be an admin, as on loopback while there is no
@@ -25,4 +26,14 @@ func (p *Plane) Config() grlv1connect.ConfigServiceClient {
 // Incident returns a client of its IncidentService.
 func (p *Plane) Incident() grlv1connect.IncidentServiceClient {
 	return grlv1connect.NewIncidentServiceClient(p.Network.Client(p.t), "http://"+global)
+}
+
+// Disable has a host that keeps its state drop nothing, by its switch file.
+func (p *Plane) Disable(host string) {
+	p.t.Helper()
+	config := client.Default()
+	config.StateDir = p.state(host)
+	if err := client.WriteSwitch(client.SwitchFile(config)); err != nil {
+		p.t.Fatal(err)
+	}
 }

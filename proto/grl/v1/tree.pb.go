@@ -830,8 +830,11 @@ type Report struct {
 	// What hosts claim beyond what is plausible, and offered_micro_rps does not
 	// have, in millionths of a request per second. Empty from a client.
 	ExcessMicroRps []uint64 `protobuf:"varint,19,rep,packed,name=excess_micro_rps,json=excessMicroRps,proto3" json:"excess_micro_rps,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The switch file of this client has it drop nothing, of all services or of
+	// some.
+	DisabledHere  bool `protobuf:"varint,20,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
@@ -997,6 +1000,13 @@ func (x *Report) GetExcessMicroRps() []uint64 {
 	return nil
 }
 
+func (x *Report) GetDisabledHere() bool {
+	if x != nil {
+		return x.DisabledHere
+	}
+	return false
+}
+
 // Node is what a parent knows of one of its children.
 type Node struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1016,8 +1026,10 @@ type Node struct {
 	// Age of the directive that it took last, as of its last report; 0: none yet.
 	DirectiveAgeMs uint32 `protobuf:"varint,12,opt,name=directive_age_ms,json=directiveAgeMs,proto3" json:"directive_age_ms,omitempty"`
 	// Hosts below it.
-	Hosts         uint32 `protobuf:"varint,13,opt,name=hosts,proto3" json:"hosts,omitempty"`
-	ConfigSerial  uint64 `protobuf:"varint,14,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
+	Hosts        uint32 `protobuf:"varint,13,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	ConfigSerial uint64 `protobuf:"varint,14,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
+	// Its switch file has it drop nothing, of all services or of some.
+	DisabledHere  bool `protobuf:"varint,15,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1148,6 +1160,13 @@ func (x *Node) GetConfigSerial() uint64 {
 		return x.ConfigSerial
 	}
 	return 0
+}
+
+func (x *Node) GetDisabledHere() bool {
+	if x != nil {
+		return x.DisabledHere
+	}
+	return false
 }
 
 // Detail tells who sends: the largest callers of each bucket, and the largest
@@ -2584,7 +2603,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\x80\x05\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\xa5\x05\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2606,7 +2625,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"rates_only\x18\x11 \x01(\bR\tratesOnly\x12#\n" +
 	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\x12(\n" +
-	"\x10excess_micro_rps\x18\x13 \x03(\x04R\x0eexcessMicroRps\"\xcc\x03\n" +
+	"\x10excess_micro_rps\x18\x13 \x03(\x04R\x0eexcessMicroRps\x12#\n" +
+	"\rdisabled_here\x18\x14 \x01(\bR\fdisabledHere\"\xf1\x03\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2623,7 +2643,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"bytes_sent\x18\v \x01(\x04R\tbytesSent\x12(\n" +
 	"\x10directive_age_ms\x18\f \x01(\rR\x0edirectiveAgeMs\x12\x14\n" +
 	"\x05hosts\x18\r \x01(\rR\x05hosts\x12#\n" +
-	"\rconfig_serial\x18\x0e \x01(\x04R\fconfigSerial\"\x88\x01\n" +
+	"\rconfig_serial\x18\x0e \x01(\x04R\fconfigSerial\x12#\n" +
+	"\rdisabled_here\x18\x0f \x01(\bR\fdisabledHere\"\x88\x01\n" +
 	"\x06Detail\x12\x1b\n" +
 	"\twindow_ms\x18\x01 \x01(\rR\bwindowMs\x12/\n" +
 	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x120\n" +
