@@ -96,8 +96,8 @@ func TestEventReportsAreBounded(t *testing.T) {
 	r.install(configuration(1, 1))
 	r.verdict(law.Verdict{Admit: 1, Offered: 1000, Hosts: 1})
 	events := 0
-	for i := range 400 { // 20 s of load that jumps up and down
-		r.offer(100+1000*(i%2), law.Delta)
+	for i := range 400 { // 20 s of load that jumps up and down, and stays for longer than a burst would
+		r.offer(100+1000*((i/9)%2), law.Delta)
 		if r.sudden() != nil {
 			events++
 		}
