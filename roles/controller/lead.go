@@ -67,10 +67,14 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 	c.mu.Lock()
 	c.leadership = leadership
 	c.node.lead(epoch)
+	heard = c.node.heard // a child may have joined since
 	c.wakeChildren()
 	wake(c.moved)
 	c.mu.Unlock()
 	c.opts.Log.InfoContext(ctx, "leads", "epoch", epoch)
+	if heard >= epoch {
+		c.raise(ctx, heard)
+	}
 	select {
 	case <-ctx.Done():
 	case <-leadership.Lost():

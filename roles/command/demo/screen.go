@@ -22,6 +22,7 @@ type screen struct {
 	out     io.Writer
 	inPlace bool // a terminal: the table is drawn over the last one
 	drawn   int  // lines of the last table
+	second  int  // that was drawn last
 	plan    plan
 	tally   *tally
 	view    grlv1connect.ViewServiceClient
@@ -56,7 +57,11 @@ func (s *screen) draw(ctx context.Context, elapsed time.Duration) {
 		s.cells = answer.GetBuckets()
 	}
 	elapsed = min(elapsed, s.plan.total)
-	byZone := s.tally.second(seconds(elapsed) - 1)
+	if seconds(elapsed) == s.second {
+		return // the load is over, and answers are late
+	}
+	s.second = seconds(elapsed)
+	byZone := s.tally.second(s.second - 1)
 	text := s.line(elapsed, byZone)
 	if s.inPlace {
 		text = s.table(elapsed, byZone)
