@@ -171,7 +171,7 @@ func measureDirectives(t *testing.T, load float64) (quiet, restless float64) {
 	}{
 		{"shop", 4, func(int, time.Duration) float64 { return rps * load }},
 		{"pay", 12, func(host int, at time.Duration) float64 {
-			if at/(time.Duration(200+20*host)*time.Millisecond)%2 == 1 {
+			if at/(time.Duration(450+20*host)*time.Millisecond)%2 == 1 {
 				return 4 * rps
 			}
 			return rps
