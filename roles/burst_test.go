@@ -34,7 +34,9 @@ func TestBurstsAreHeldToTheLimit(t *testing.T) {
 					if most := 2.5 * 6 * limit; first > most {
 						t.Errorf("%.0f admitted in the first 6 s, want %.0f at most", first, most)
 					}
-					near(t, "admitted rate", bursts(20*time.Second)/20, limit, 0.1)
+					got := bursts(20*time.Second) / 20
+					t.Logf("%+.1f %% off", 100*(got-limit)/limit)
+					near(t, "admitted rate", got, limit, 0.15) // the mean still holds the first seconds
 				})
 			})
 		}
