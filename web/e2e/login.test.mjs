@@ -102,6 +102,9 @@ for (const { width, colorScheme, scripts } of views) {
 
       await page.getByRole("button", { name: "Sign out" }).click();
       assert.equal(new URL(page.url()).pathname, "/login");
+      // Going back before the page is there finds a browser between two pages.
+      await page.waitForLoadState("load");
+      await page.getByLabel("Password", { exact: true }).waitFor();
       await page.goBack();
       await page.reload();
       assert.equal(new URL(page.url()).pathname, "/login");
