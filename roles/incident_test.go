@@ -64,6 +64,24 @@ func TestCapIsInForceAndRampsOut(t *testing.T) {
 	}
 }
 
+// A cap little below what is offered, by few requests at each of several hosts,
+// is in force within a second too.
+func TestCapOfFewRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits("limit: {rps: 100000}; behavior: deny"), []string{"z1", "z2"}, 33, 33, 33)
+		f.offer(settling)
+		f.cap(60, time.Minute)
+		f.offer(time.Second)
+		for i, c := range f.offer(500 * time.Millisecond) {
+			if c.dropped == 0 {
+				t.Errorf("host %d drops nothing between 1 and 1.5 s after a cap at 60 of 99", i)
+			}
+		}
+		f.offer(time.Second)
+		near(t, "admitted rate", float64(total(f.offer(10*time.Second)).admitted())/10, 60, 0.1)
+	})
+}
+
 // A cap that blocks lets nothing in until its end, then one in a hundred, and
 // twice as many every 15 s.
 func TestCapThatBlocks(t *testing.T) {

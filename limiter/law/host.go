@@ -41,6 +41,12 @@ func (h *Host) Rate() float64 { return h.rate }
 // Sent returns the rate that the parent was told last on this stream.
 func (h *Host) Sent() float64 { return h.sent }
 
+// Begin says that the cell begins at a moment that the traffic did not choose, in
+// the midst of it: its first rate is a plain mean of all that comes, not one that
+// approaches from nothing. Each interval must be stepped from then on. Call it
+// before the first Step.
+func (h *Host) Begin() { h.estimate.young = true }
+
 // Step takes in what was offered in the interval that just ended, which must be
 // longer than 0. A cell that had no rate need not be stepped without an offer.
 func (h *Host) Step(offered float64, elapsed time.Duration) {

@@ -108,7 +108,12 @@ func (s *state) measure(now time.Time, elapsed time.Duration) {
 	s.elapsed = elapsed
 	s.limiter.Collect(now)
 	for c := range s.limiter.Cells() {
+		_, known := s.table.Find(c.ID())
 		at := &s.cells[s.cell(c.ID())]
+		capped := limiter.IsCap(c.ID().Bucket)
+		if capped && !known {
+			at.host.Begin() // its service is under load already
+		}
 		counts := c.Counts()
 		if counts.Offered < at.counts.Offered {
 			at.counts = limiter.Counts{} // the limiter forgot the cell and began anew
@@ -119,7 +124,7 @@ func (s *state) measure(now time.Time, elapsed time.Duration) {
 			ShadowDropped: counts.ShadowDropped - at.counts.ShadowDropped,
 		}
 		at.counts, at.offered = counts, float64(more.Offered)
-		if more.Offered > 0 || at.host.Rate() > 0 {
+		if more.Offered > 0 || at.host.Rate() > 0 || capped {
 			at.host.Step(at.offered, elapsed)
 		}
 		if more != (limiter.Counts{}) {
