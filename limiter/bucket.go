@@ -129,6 +129,16 @@ type Bucket struct {
 	LimitRPS float64
 	// Regions holds the limits of single regions, for Scope Region; nil: none.
 	Regions map[string]float64
+	// Hourly has the limits of the 24 hours of the day, from midnight on, in
+	// place of LimitRPS, which is the most that any may be; nil: none. It
+	// excludes Block.
+	Hourly []float64
+	// RegionHourly has those of regions that Regions has, in place of and at
+	// most what it says; nil: none.
+	RegionHourly map[string][]float64
+	// TimeZone is where the hours are: a name of the IANA time zone database.
+	// "" is UTC.
+	TimeZone string
 	// Block drops everything. It is never a limit of 0.
 	Block    bool
 	Behavior Behavior
@@ -168,7 +178,8 @@ type Bucket struct {
 func (b *Bucket) FullName() string { return b.Service + "/" + b.Name }
 
 // Limit returns the limit of the bucket's cell in one instance of its scope,
-// in requests per second.
+// in requests per second; of a bucket with limits by the hour, the most that it
+// may be, see At.
 func (b *Bucket) Limit(instance string) float64 {
 	if rps, ok := b.Regions[instance]; ok && b.Scope == Region {
 		return rps

@@ -73,6 +73,10 @@ func (s *Service) clone() *Service {
 func (b *Bucket) own(service string) {
 	b.Service = service
 	b.Regions, b.Weights = maps.Clone(b.Regions), maps.Clone(b.Weights)
+	b.Hourly, b.RegionHourly = slices.Clone(b.Hourly), maps.Clone(b.RegionHourly)
+	for region, hourly := range b.RegionHourly {
+		b.RegionHourly[region] = slices.Clone(hourly)
+	}
 	b.Tiers = slices.Clone(b.Tiers)
 	for i := range b.Tiers {
 		t := &b.Tiers[i]

@@ -115,6 +115,7 @@ func (b *Bucket) validateLimit(refuse func(format string, args ...any)) {
 		refuse("limit %v is not in [%v, %v] requests per second", b.LimitRPS, minLimitRPS, maxLimitRPS)
 	}
 	b.validateCandidate(refuse)
+	b.validateHourly(refuse)
 	if len(b.Regions) > 0 && b.Scope != Region {
 		refuse("limits of regions need scope region")
 	}

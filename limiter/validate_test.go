@@ -32,6 +32,21 @@ func TestValidate(t *testing.T) {
 		{"limit infinite", with(func(b *Bucket) { b.LimitRPS = math.Inf(1) }), []string{"limit +Inf is not in"}},
 		{"block and limit", with(func(b *Bucket) { b.Block = true }), []string{"blocks and has a limit"}},
 		{"regions of a global bucket", with(func(b *Bucket) { b.Regions = map[string]float64{"eu": 4} }), []string{"need scope region"}},
+		{"good hours", with(func(b *Bucket) { b.LimitRPS, b.Hourly, b.TimeZone = 9, hours(9), "Europe/Berlin" }), nil},
+		{"good hours of a region", with(func(b *Bucket) {
+			b.Scope, b.Regions, b.RegionHourly = Region, map[string]float64{"eu": 4}, map[string][]float64{"eu": hours(3)}
+		}), nil},
+		{"23 hours", with(func(b *Bucket) { b.Hourly = hours(1)[1:] }), []string{"23 limits by the hour, not 24"}},
+		{"hours above the limit", with(func(b *Bucket) { b.LimitRPS, b.Hourly = 9, hours(9.5) }), []string{"limit 9.5 of hour 0 is not in [0.001, 9]"}},
+		{"bad hours", with(func(b *Bucket) { b.Hourly = append(hours(1)[2:], 0, math.NaN()) }), []string{"limit 0 of hour 22 is not", "limit NaN of hour 23 is not"}},
+		{"hours of a region without a limit", with(func(b *Bucket) { b.RegionHourly = map[string][]float64{"eu": hours(1)} }), []string{`limits by the hour of region "eu", which has no limit`}},
+		{"hours of a region above its limit", with(func(b *Bucket) {
+			b.Scope, b.Regions, b.RegionHourly = Region, map[string]float64{"eu": 4}, map[string][]float64{"eu": hours(5)}
+		}), []string{`limit 5 of hour 23 of region "eu" is not in [0.001, 4]`}},
+		{"block with hours", with(func(b *Bucket) { b.Block, b.LimitRPS, b.Hourly = true, 0, hours(1) }), []string{"blocks and has limits by the hour"}},
+		{"time zone alone", with(func(b *Bucket) { b.TimeZone = "UTC" }), []string{"time zone without limits by the hour"}},
+		{"unknown time zone", with(func(b *Bucket) { b.Hourly, b.TimeZone = hours(1), "Mars/Olympus" }), []string{`unknown time zone "Mars/Olympus"`}},
+		{"time zone of the host", with(func(b *Bucket) { b.Hourly, b.TimeZone = hours(1), "Local" }), []string{`unknown time zone "Local"`}},
 		{"bad region", with(func(b *Bucket) { b.Scope, b.Regions = Region, map[string]float64{"": math.NaN()} }), []string{"region without a name", `limit NaN of region ""`}},
 		{"unknown enums", with(func(b *Bucket) { b.Scope, b.Behavior = 9, 9 }), []string{"unknown scope 9", "unknown behavior 9"}},
 		{"no name", with(func(b *Bucket) { b.Name = "" }), []string{`bucket "s/": name missing`}},
