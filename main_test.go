@@ -36,6 +36,8 @@ var mayImport = map[string][]string{
 	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/people", "store", "store/ledger", "web"},
 	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
+	"roles/configurator/history": {"limiter", "policy", protoTree},
+
 	"roles/controller/api":           {"limiter/limitsfile", "policy/guard", protoTree, "roles/controller/desk", "store", "store/ledger"},
 	"roles/controller/desk":          {"limiter", "limiter/limitsfile", "policy/guard", protoTree, "store/ledger"},
 	"roles/controller/desk/desktest": {"limiter/limitsfile"},
