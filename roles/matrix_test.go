@@ -39,6 +39,8 @@ func (staff) Open(context.Context) bool { return false }
 
 func (staff) Bootstrap(context.Context) (string, error) { return "", nil }
 
+var configurator = access.Node{Role: access.Configurator, Zone: "eu"}
+
 // paths lists what a control port may serve: all procedures that there are, and
 // one page of each kind.
 func paths() []string {
@@ -56,7 +58,7 @@ func paths() []string {
 	all = append(all, "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
 		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
 	return append(all, "/healthz", "/readyz", "/metrics", "/login", "/logout", "/first", "/oidc/start", "/oidc/callback",
-		"/assets/grl.css", "/favicon.ico", "/", "/buckets", "/fleet", "/explain", "/any-other-page")
+		"/assets/grl.css", "/favicon.ico", "/hooks/repository", "/", "/buckets", "/fleet", "/explain", "/any-other-page")
 }
 
 // TestAccessMatrix asks for every path as everyone, over real TLS, and compares
@@ -75,10 +77,10 @@ func TestAccessMatrix(t *testing.T) {
 		{"client", ca.with(0, 0, load(t, ca.issue(payments))), ""},
 		{"aggregator", ca.with(0, 0, load(t, ca.issue(zone))), ""},
 		{"controller", ca.with(0, 0, load(t, ca.issue(region))), ""},
-		{"configurator", ca.with(0, 0, load(t, ca.issue(access.Node{Role: access.Configurator, Zone: "eu"}))), ""},
+		{"configurator", ca.with(0, 0, load(t, ca.issue(configurator))), ""},
 	}
-	got := map[string][2]string{}
-	for at, role := range []string{access.Controller, access.Aggregator} {
+	got := map[string][3]string{}
+	for at, role := range []string{access.Controller, access.Aggregator, access.Configurator} {
 		srv := gated(t, ca, role)
 		for _, path := range paths() {
 			var may []string
@@ -101,7 +103,7 @@ func TestAccessMatrix(t *testing.T) {
 // answers with 204 to whom its gate lets through.
 func gated(t *testing.T, ca testCA, role string) *httptest.Server {
 	t.Helper()
-	node := map[string]access.Node{access.Controller: region, access.Aggregator: zone}[role]
+	node := map[string]access.Node{access.Controller: region, access.Aggregator: zone, access.Configurator: configurator}[role]
 	files, err := tlsfiles.Open(tlsfiles.Options{Config: ca.issue(node), Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
@@ -147,17 +149,17 @@ func letThrough(t *testing.T, dial *http.Client, url, bearer string) bool {
 	}
 }
 
-// documentedAccess returns who may have each path at a controller and at an
-// aggregator, by docs/security.md.
-func documentedAccess(t *testing.T) map[string][2]string {
+// documentedAccess returns who may have each path at a controller, at an
+// aggregator and at a configurator, by docs/security.md.
+func documentedAccess(t *testing.T) map[string][3]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string][2]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(/[^`]*)` \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(string(text), -1) {
-		rows[m[1]] = [2]string{words(m[2]), words(m[3])}
+	rows := map[string][3]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(/[^`]*)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(string(text), -1) {
+		rows[m[1]] = [3]string{words(m[2]), words(m[3]), words(m[4])}
 	}
 	return rows
 }

@@ -16,7 +16,8 @@ import (
 
 // Options says what a gate guards.
 type Options struct {
-	// Role of the server: Client, Aggregator or Controller. Required.
+	// Role of the server: Client, Aggregator, Controller or Configurator.
+	// Required.
 	Role string
 	// Domain is the trust domain in which nodes have certificates. Empty: the
 	// port speaks plain text, and nodes need none.

@@ -47,6 +47,27 @@ var rules = map[string]Rule{
 	grlv1connect.IncidentServiceDisableProcedure:  {People: Editor},
 	grlv1connect.IncidentServiceEnableProcedure:   {People: Editor},
 
+	grlv1connect.PolicyServiceApplyPoliciesProcedure:       {People: Editor},
+	grlv1connect.PolicyServiceDeletePolicyProcedure:        {People: Editor},
+	grlv1connect.PolicyServiceRollbackPoliciesProcedure:    {People: Editor},
+	grlv1connect.PolicyServiceGetPoliciesProcedure:         {People: Viewer},
+	grlv1connect.PolicyServiceListPolicyRevisionsProcedure: {People: Viewer},
+
+	grlv1connect.RLCServiceRequestRunProcedure:      {People: Editor},
+	grlv1connect.RLCServiceListRunsProcedure:        {People: Viewer},
+	grlv1connect.RLCServiceGetRunProcedure:          {People: Viewer},
+	grlv1connect.RLCServiceDecideProposalsProcedure: {People: Editor},
+	grlv1connect.RLCServiceGetConfiguratorProcedure: {People: Viewer},
+
+	grlv1connect.ConfiguratorServiceAttendProcedure:          configurators,
+	grlv1connect.ConfiguratorServiceReadHistoryProcedure:     configurators,
+	grlv1connect.ConfiguratorServiceBeginRunProcedure:        configurators,
+	grlv1connect.ConfiguratorServiceRecordResultsProcedure:   configurators,
+	grlv1connect.ConfiguratorServiceAdoptRunProcedure:        configurators,
+	grlv1connect.ConfiguratorServiceFinishRunProcedure:       configurators,
+	grlv1connect.ConfiguratorServiceGetMemoryProcedure:       configurators,
+	grlv1connect.ConfiguratorServiceApplyRepositoryProcedure: configurators,
+
 	grlv1connect.AuditServiceListAuditProcedure:   {People: Viewer},
 	grlv1connect.AuditServiceVerifyAuditProcedure: {People: Viewer},
 
@@ -68,13 +89,17 @@ var rules = map[string]Rule{
 	"/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo": {Anyone: true},
 }
 
+// configurators is the rule of what a configurator alone asks of a controller.
+var configurators = Rule{Nodes: map[string][]string{Controller: {Configurator}}}
+
 // pages are the paths besides procedures that anyone may ask for. All others
 // need a viewer.
 var pages = map[string]bool{
 	"/healthz": true, "/readyz": true, "/metrics": true, // for probes, which have no account
 	"/login": true, "/logout": true, "/first": true,
 	"/oidc/start": true, "/oidc/callback": true,
-	"/favicon.ico": true,
+	"/favicon.ico":      true,
+	"/hooks/repository": true, // of a configurator, which asks for a secret itself
 }
 
 const assets = "/assets/" // of the pages above too
