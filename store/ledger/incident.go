@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"grl/store"
 )
@@ -15,6 +16,9 @@ type Incident struct {
 	Caps        []Cap    `json:"caps"`   // the newest first
 	AllDisabled bool     `json:"all_disabled"`
 	Disabled    []string `json:"disabled"` // services, sorted
+	// Hour is the start of the quarter of an hour whose hourly limits hold; zero:
+	// none was set.
+	Hour time.Time `json:"hour,omitzero"`
 }
 
 // MaxDisabled bounds the services disabled one by one.
@@ -106,4 +110,29 @@ func (i *Incident) set(service string, off bool) (changed bool, err error) {
 		i.Disabled = slices.Insert(i.Disabled, at, service)
 	}
 	return true, nil
+}
+
+// SetHour says which quarter of an hour it is, by its start, so that all
+// controllers go over to the limits of an hour together. One that is not after
+// what holds changes nothing. That is no act of anybody, and not in the audit.
+func (l *Ledger) SetHour(ctx context.Context, hour time.Time) error {
+	err := checkTime("hour", hour)
+	if err == nil {
+		err = l.change(ctx, []string{keyIncident}, func(_ context.Context, records []store.Record) (*plan, error) {
+			var i incident
+			if err := decode(records[0], &i); err != nil {
+				return nil, err
+			}
+			if !hour.After(i.Hour) {
+				return nil, nil
+			}
+			i.Hour = hour.UTC()
+			i.Serial++
+			return &plan{writes: []store.Write{put(keyIncident, i)}}, nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("set hour: %w", err)
+	}
+	return nil
 }

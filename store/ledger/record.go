@@ -2,8 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 
 	"grl/store"
@@ -61,3 +64,36 @@ func decodeAll[T any](records []store.Record) ([]T, error) {
 	}
 	return list, nil
 }
+
+// compress returns body in the form of gzip, which has a checksum.
+func compress(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(body)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("compress record: %v", err)) // a buffer takes all
+	}
+	return b.Bytes()
+}
+
+// decompress is the inverse of compress, of a record of which no more than most
+// bytes were compressed.
+func decompress(r store.Record, most int) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(r.Value))
+	var body []byte
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(z, int64(most)+1))
+	}
+	if err == nil && len(body) > most {
+		err = fmt.Errorf("more than %d bytes", most)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: record %q: %w", store.ErrDamaged, r.Key, err)
+	}
+	return body, nil
+}
+
+func hashOf(body []byte) Hash { return sha256.Sum256(body) }

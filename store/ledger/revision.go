@@ -93,22 +93,23 @@ func (l *Ledger) readRevision(ctx context.Context, key string) (Revision, error)
 // Revisions returns the revisions with numbers below before, 0: all, the newest
 // first, limit at most.
 func (l *Ledger) Revisions(ctx context.Context, before uint64, limit int) ([]Revision, error) {
-	list, err := l.revisions(ctx, before, limit)
+	list, err := l.revisions(ctx, keyHead, keyRevision, before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list revisions: %w", err)
 	}
 	return list, nil
 }
 
-func (l *Ledger) revisions(ctx context.Context, before uint64, limit int) ([]Revision, error) {
-	head, err := l.readRevision(ctx, keyHead)
+// revisions lists those below prefix, of which headKey has the newest.
+func (l *Ledger) revisions(ctx context.Context, headKey, prefix string, before uint64, limit int) ([]Revision, error) {
+	head, err := l.readRevision(ctx, headKey)
 	if err != nil {
 		return nil, err
 	}
 	if before == 0 || before > head.Number {
 		before = head.Number + 1
 	}
-	records, err := listBefore[revision](ctx, l.engine, keyRevision, before, max(limit, 0))
+	records, err := listBefore[revision](ctx, l.engine, prefix, before, max(limit, 0))
 	list := make([]Revision, len(records))
 	for i := range records {
 		list[i] = records[i].revision()

@@ -17,8 +17,9 @@ type Rollout struct {
 	State     string    `json:"state"`   // RolloutRunning, RolloutDone, RolloutStopped
 	Reached   []string  `json:"reached"` // zones, and regions as "region NAME", in order
 	StartedAt time.Time `json:"started_at"`
-	Forced    bool      `json:"forced,omitempty"` // by a person, who knew what it was predicted to drop
-	StepAt    time.Time `json:"step_at"`          // the last one was reached
+	ByRegion  bool      `json:"by_region,omitempty"` // region by region
+	Forced    bool      `json:"forced,omitempty"`    // by a person, who knew what it was predicted to drop
+	StepAt    time.Time `json:"step_at"`             // the last one was reached
 	Reason    string    `json:"reason,omitempty"`
 }
 
@@ -58,7 +59,7 @@ func (r *Rollout) write(revision uint64) store.Write {
 // same reports whether two rollouts are equal as kept.
 func (r *Rollout) same(other *Rollout) bool {
 	return r.Revision == other.Revision && r.From == other.From && r.State == other.State &&
-		slices.Equal(r.Reached, other.Reached) && r.Reason == other.Reason && r.Forced == other.Forced &&
+		slices.Equal(r.Reached, other.Reached) && r.Reason == other.Reason && r.Forced == other.Forced && r.ByRegion == other.ByRegion &&
 		r.StartedAt.Equal(other.StartedAt) && r.StepAt.Equal(other.StepAt)
 }
 
