@@ -54,7 +54,9 @@ var mayImport = map[string][]string{
 	"store/etcd":      {"store"},
 	"store/storetest": {"store", "store/ledger"},
 
-	"policy/guard": {"limiter"},
+	"policy":          {"limiter"},
+	"policy/backtest": {"limiter", "policy"},
+	"policy/guard":    {"limiter"},
 
 	"limiter":            {},
 	"limiter/law":        {"limiter"},
