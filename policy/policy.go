@@ -74,11 +74,26 @@ type Kind struct {
 	// Least is the history below which it only proposes or shadows; 0: none is
 	// needed.
 	Least time.Duration
+	// Exact says that its limits are agreed ones: they are not rounded, and change
+	// however little they move.
+	Exact bool
 	New   func(*Spec) Policy
 }
 
 // kinds is the table of policies: a new one is a file and a line here.
-var kinds []Kind
+var kinds = []Kind{
+	{Name: "quota", Cycle: "0 0 * * *", Exact: true, New: newQuota},
+}
 
 // Kinds returns the table of policies. It is not changed.
 func Kinds() []Kind { return kinds }
+
+// exact reports whether the limits of a kind are agreed ones.
+func exact(kind string) bool {
+	for _, k := range kinds {
+		if k.Name == kind {
+			return k.Exact
+		}
+	}
+	return false
+}
