@@ -54,13 +54,15 @@ var mayImport = map[string][]string{
 	"store/etcd":      {"store"},
 	"store/storetest": {"store", "store/ledger"},
 
-	"policy":          {"limiter"},
-	"policy/backtest": {"limiter", "policy"},
-	"policy/guard":    {"limiter"},
+	"policy":            {"limiter"},
+	"policy/backtest":   {"limiter", "policy"},
+	"policy/guard":      {"limiter"},
+	"policy/policyfile": {"limiter", "limiter/yamlfile", "policy"},
 
 	"limiter":            {},
 	"limiter/law":        {"limiter"},
-	"limiter/limitsfile": {"limiter"},
+	"limiter/limitsfile": {"limiter", "limiter/yamlfile"},
+	"limiter/yamlfile":   {"limiter"},
 	"limiter/httplimit":  {"limiter"},
 
 	"proto/grl/v1":              {},
