@@ -124,6 +124,71 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// hourly is an enforced bucket with a limit for the night, until 6:00, and one
+// for the day.
+func hourly(zone string, night, day float64) *limiter.Bucket {
+	return with(deny(max(night, day)), func(b *limiter.Bucket) {
+		b.TimeZone = zone
+		b.Hourly = slices.Concat(slices.Repeat([]float64{night}, 6), slices.Repeat([]float64{day}, 18))
+	})
+}
+
+// TestJudgeHourly is of limits by the hour, each of which is judged by its own
+// hour.
+func TestJudgeHourly(t *testing.T) {
+	// A week of 10 rps until 6:00 and of 100 rps after it, in Berlin in winter.
+	const winter = 1767222000 / 60 // 2026-01-01 00:00 there, in minutes since 1970
+	week := Past{Cells: []Cell{{}}}
+	for minute := range int64(7 * 24 * 60) {
+		rps := 100.0
+		if minute%(24*60) < 6*60 {
+			rps = 10
+		}
+		week.Cells[0].Minutes = append(week.Cells[0].Minutes, Minute{Start: winter + minute, Offered: rps})
+	}
+	const berlin = "Europe/Berlin"
+	inRegion := func(night, day float64) *limiter.Bucket {
+		return with(deny(1000), func(b *limiter.Bucket) {
+			b.Scope, b.Regions, b.TimeZone = limiter.Region, map[string]float64{"eu": day}, berlin
+			b.RegionHourly = map[string][]float64{"eu": hourly("", night, day).Hourly}
+		})
+	}
+	europe := Past{Cells: []Cell{{ID: limiter.CellID{Instance: "eu"}, Minutes: week.Cells[0].Minutes}}}
+	tests := []struct {
+		name          string
+		before, after *limiter.Bucket
+		past          Past // requests per second
+		want          []Rail
+		text          string // in one of the findings
+	}{
+		{"lower at night only", deny(120), hourly(berlin, 12, 120), week, nil, "would have dropped 0 %"},
+		{"above half of that hour", hourly(berlin, 12, 120), hourly(berlin, 6, 120), week, nil, "would have dropped 1.3 %"},
+		{"below half of that hour", hourly(berlin, 12, 120), hourly(berlin, 4, 120), week, []Rail{BelowPeak}, "limit of 4 rps at 0:00 Europe/Berlin is below half of the highest minute of that hour in the last 7 days, 10 rps"},
+		{"in another zone it is another hour", hourly(berlin, 12, 120), hourly("Asia/Tokyo", 12, 120), week, []Rail{BelowPeak, AbovePresent, PredictedDrops}, "limit of 12 rps at 0:00 Asia/Tokyo"},
+		{"another hour is low as it was", hourly(berlin, 2, 120), hourly(berlin, 2, 110), week, nil, "would have dropped 2.6 % of what was offered in the last 7 days; as it is, 2.6 %"},
+		{"low as it was, but not enforced", with(hourly(berlin, 2, 120), func(b *limiter.Bucket) { b.Behavior = limiter.Allow }), hourly(berlin, 2, 120), week, []Rail{BelowPeak}, "at 0:00 Europe/Berlin"},
+		{"one hour above three times", hourly(berlin, 12, 120), hourly(berlin, 37, 120), Past{}, []Rail{AbovePresent}, "limit of 37 rps at 0:00 Europe/Berlin is above 3 times the present one, 12 rps"},
+		{"the most of all hours above three times", hourly(berlin, 12, 120), with(hourly(berlin, 12, 120), func(b *limiter.Bucket) { b.LimitRPS = 1000 }), Past{}, nil, ""},
+		{"constant again", hourly(berlin, 12, 120), deny(120), week, []Rail{AbovePresent}, "limit of 120 rps at 0:00 Europe/Berlin is above 3 times the present one, 12 rps"},
+		{"to the same hours in another zone", hourly("Europe/Paris", 12, 120), hourly(berlin, 12, 120), week, nil, ""},
+		{"removed, and was needed", hourly(berlin, 3, 120), nil, week, []Rail{AbovePresent}, "takes away a limit of 3 rps at 0:00 Europe/Berlin, and up to 10 rps were offered"},
+		{"without history", deny(120), hourly(berlin, 12, 120), Past{NowRPS: 100}, nil, "cannot tell"},
+		{"below half of that hour in a region", inRegion(12, 120), inRegion(4, 120), europe, []Rail{BelowPeak}, "limit of 4 rps in eu at 0:00 Europe/Berlin is below half"},
+		{"above three times in a region", inRegion(4, 120), inRegion(13, 120), europe, []Rail{AbovePresent}, "limit of 13 rps in eu at 0:00 Europe/Berlin is above 3 times the present one, 4 rps"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			findings := Judge([]Pair{{tt.before, tt.after}}, 100, func(Pair) Past { return tt.past })
+			if got := forced(findings); !slices.Equal(got, tt.want) {
+				t.Errorf("needs force because of %v, want %v: %+v", got, tt.want, findings)
+			}
+			if !slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.Text, tt.text) }) && tt.text != "" {
+				t.Errorf("no finding says %q: %+v", tt.text, findings)
+			}
+		})
+	}
+}
+
 // Cells that share one limit are judged together.
 func TestJudgeSharedLimit(t *testing.T) {
 	past := Past{Cells: []Cell{
@@ -246,6 +311,28 @@ func TestJudgeProperties(t *testing.T) {
 		raised.LimitRPS *= rapid.Float64Range(1, 3).Draw(t, "factor")
 		if rails := forced(Judge([]Pair{{p.Before, &raised}}, 100, func(Pair) Past { return past })); len(rails) > 0 {
 			t.Fatalf("raised from %v to %v: %v", p.Before.LimitRPS, raised.LimitRPS, rails)
+		}
+	})
+}
+
+// Limits by the hour that are the same at all hours are judged as one limit is.
+func TestJudgeConstantHours(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Float64Range(0.001, 1e3)
+		p := Pair{deny(rate.Draw(t, "before")), deny(rate.Draw(t, "after"))}
+		zone := rapid.SampledFrom([]string{"", "Europe/Berlin", "Asia/Kathmandu"})
+		by := func(b *limiter.Bucket) *limiter.Bucket {
+			h := *b
+			h.Hourly, h.TimeZone = slices.Repeat([]float64{b.LimitRPS}, limiter.Hours), zone.Draw(t, "zone")
+			return &h
+		}
+		past := minutes(rapid.SliceOfN(rapid.Float64Range(0, 1e3), 0, 5).Draw(t, "minutes")...)
+		judge := func(p Pair) []Rail { return forced(Judge([]Pair{p}, 100, func(Pair) Past { return past })) }
+		want := judge(p)
+		for _, q := range []Pair{{by(p.Before), by(p.After)}, {p.Before, by(p.After)}, {by(p.Before), p.After}} {
+			if got := judge(q); !slices.Equal(got, want) {
+				t.Fatalf("%v, and as one limit %v: %+v, %+v", got, want, *q.Before, *q.After)
+			}
 		}
 	})
 }

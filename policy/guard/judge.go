@@ -2,6 +2,8 @@ package guard
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"grl/limiter"
 )
@@ -82,26 +84,32 @@ func (p Pair) tightens() bool {
 	case !sameRequests(p.Before, p.After):
 		return true
 	default:
-		return p.lowered()
+		return slices.ContainsFunc(newHours(p).all(), (*moment).lowered)
 	}
 }
 
+// keeps reports whether both sides are enforced, by limits of the same requests.
+func (p Pair) keeps() bool {
+	return p.enforcedBefore() && p.enforcedAfter() && !p.Before.Block && !p.After.Block && sameRequests(p.Before, p.After)
+}
+
 // lowered reports whether the limit of an instance is lower than it was.
-func (p Pair) lowered() bool {
-	if p.After.LimitRPS < p.Before.LimitRPS {
-		return true
-	}
-	for region := range p.Before.Regions {
-		if p.After.Limit(region) < p.Before.Limit(region) {
-			return true
+func (m *moment) lowered() bool {
+	return slices.ContainsFunc(m.instances(), func(instance string) bool {
+		return m.After.Limit(instance) < m.Before.Limit(instance)
+	})
+}
+
+// instances returns "" for those without a limit of their own, and those which
+// have one on either side, sorted.
+func (p Pair) instances() []string {
+	all := map[string]bool{"": true}
+	for _, b := range []*limiter.Bucket{p.Before, p.After} {
+		for region := range b.Regions {
+			all[region] = true
 		}
 	}
-	for region := range p.After.Regions {
-		if p.After.Limit(region) < p.Before.Limit(region) {
-			return true
-		}
-	}
-	return false
+	return slices.Sorted(maps.Keys(all))
 }
 
 // belowPeak is about limits: what blocks has none.
@@ -115,7 +123,7 @@ func belowPeak(p Pair, m measured) (Finding, bool) {
 	}
 	return Finding{
 		Rail: BelowPeak, Bucket: p.Name(), NeedsForce: true,
-		Text: fmt.Sprintf("limit of %s rps%s is below half of the highest minute of the last %d days, %s rps", Rate(g.limit), g.where, Days, Rate(g.peak)),
+		Text: fmt.Sprintf("limit of %s rps%s is below half of %s, %s rps", Rate(g.limit), g.where, g.highest, Rate(g.peak)),
 	}, true
 }
 
@@ -136,29 +144,21 @@ func abovePresent(p Pair, m measured) (Finding, bool) {
 	if p.After.Block {
 		return Finding{}, false
 	}
-	instance, ok := p.raised()
-	if !ok {
-		return Finding{}, false
+	for _, at := range newHours(p).all() {
+		if instance, ok := at.raised(); ok {
+			f.Text = fmt.Sprintf("limit of %s rps%s is above %d times the present one, %s rps",
+				Rate(at.After.Limit(instance)), at.where(instance), mostOfPresent, Rate(at.Before.Limit(instance)))
+			return f, true
+		}
 	}
-	f.Text = fmt.Sprintf("limit of %s rps%s is above %d times the present one, %s rps",
-		Rate(p.After.Limit(instance)), in(instance), mostOfPresent, Rate(p.Before.Limit(instance)))
-	return f, true
+	return Finding{}, false
 }
 
 // raised returns an instance whose limit rises too far.
-func (p Pair) raised() (instance string, ok bool) {
-	tooFar := func(instance string) bool { return p.After.Limit(instance) > mostOfPresent*p.Before.Limit(instance) }
-	if tooFar("") {
-		return "", true
-	}
-	for region := range p.Before.Regions {
-		if tooFar(region) {
-			return region, true
-		}
-	}
-	for region := range p.After.Regions {
-		if tooFar(region) {
-			return region, true
+func (m *moment) raised() (instance string, ok bool) {
+	for _, instance := range m.instances() {
+		if m.After.Limit(instance) > mostOfPresent*m.Before.Limit(instance) {
+			return instance, true
 		}
 	}
 	return "", false

@@ -21,9 +21,11 @@ type measured struct {
 }
 
 // gate is what shares one limit of a bucket: its cells in one instance and, if
-// each caller has the limit, of one caller.
+// each caller has the limit, of one caller; where limits change by the hour, in
+// one hour of the day.
 type gate struct {
-	where          string // " in eu", " of web"
+	where          string // " in eu", " of web", " at 14:00 UTC"
+	highest        string // of which minutes peak is the highest
 	peak           float64
 	limit, present float64 // as it shall be, as it is; 0: none
 }
@@ -33,36 +35,66 @@ func newMeasured(p Pair, past Past) measured {
 		return measuredNow(p, past.NowRPS)
 	}
 	m := measured{known: true}
+	h := newHours(p)
 	var offered, dropsBefore, dropsAfter, shadow float64
 	for _, cells := range gates(p, past.Cells) {
 		id := cells[0].ID
-		g := gate{where: in(id.Instance)}
-		if p.some().PerCaller && id.Caller != "" {
-			g.where += " of " + id.Caller
-		}
-		g.limit, g.present = limitOf(p.After, id), limitOf(p.Before, id)
+		byMoment := map[*moment]*gate{}
 		for _, minute := range sum(cells) {
+			at := h.at(minute.Start)
+			g := byMoment[at]
+			if g == nil {
+				g = newGate(at, id)
+				byMoment[at] = g
+			}
 			offered += minute.Offered
 			shadow += minute.ShadowRPS
 			dropsBefore += drops(p.Before, g.present, minute.Offered)
 			dropsAfter += drops(p.After, g.limit, minute.Offered)
 			g.peak = max(g.peak, minute.Offered)
 		}
-		if m.tightest.peak == 0 || g.peak*m.tightest.limit > m.tightest.peak*g.limit {
-			m.tightest = g
-		}
-		if m.loosest.peak == 0 || g.peak*m.loosest.present > m.loosest.peak*g.present {
-			m.loosest = g
+		for _, at := range h.order {
+			if g := byMoment[at]; g != nil {
+				m.take(*g, at.lowers(g))
+			}
 		}
 	}
 	m.before, m.after, m.shadowed = share(dropsBefore, offered), share(dropsAfter, offered), share(shadow, offered)
 	return m
 }
 
+func newGate(at *moment, id limiter.CellID) *gate {
+	g := &gate{where: in(id.Instance), highest: at.highest()}
+	if at.some().PerCaller && id.Caller != "" {
+		g.where += " of " + id.Caller
+	}
+	g.where += at.label
+	g.limit, g.present = limitOf(at.After, id), limitOf(at.Before, id)
+	return g
+}
+
+// lowers reports whether the limit of a gate may drop what was not dropped
+// before: one hour that is low as it was says nothing against another.
+func (m *moment) lowers(g *gate) bool {
+	return m.label == "" || !m.keeps() || g.limit < g.present
+}
+
+// take remembers a gate if it is the tightest one, of those that are lowered, or
+// the loosest.
+func (m *measured) take(g gate, lowered bool) {
+	if lowered && (m.tightest.peak == 0 || g.peak*m.tightest.limit > m.tightest.peak*g.limit) {
+		m.tightest = g
+	}
+	if m.loosest.peak == 0 || g.peak*m.loosest.present > m.loosest.peak*g.present {
+		m.loosest = g
+	}
+}
+
 // measuredNow judges by what is offered at the moment. Where each caller or
-// instance has the limit, the sum over them says nothing.
+// instance has the limit, the sum over them says nothing, and one hour says
+// nothing of the others.
 func measuredNow(p Pair, rps float64) measured {
-	if rps <= 0 || p.After == nil || !p.After.Block && (p.After.PerCaller || p.After.Scope != limiter.Global) {
+	if rps <= 0 || p.After == nil || !p.After.Block && (p.After.PerCaller || p.After.Scope != limiter.Global || p.After.HasHours()) {
 		return measured{}
 	}
 	return measured{now: true, nowRPS: rps, after: share(drops(p.After, p.After.LimitRPS, rps), rps)}
