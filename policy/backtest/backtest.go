@@ -21,7 +21,7 @@ const (
 // history that is shorter than the time to learn from.
 var ErrOptions = errors.New("backtest")
 
-// Options are what to try on which history. Series and Policy are needed.
+// Options are what to try on which history. Series, Spec and Policy are needed.
 type Options struct {
 	// Name is that of the series, for the result.
 	Name   string
@@ -29,8 +29,8 @@ type Options struct {
 	// Anomalies are times whose load is not normal: it does not count as falsely
 	// dropped. It is not hidden from the policy.
 	Anomalies []Window
-	// Spec is what Policy was made of. Its History is how far the policy looks
-	// back; see Lengths.
+	// Spec is what Policy was made of. It has a Location, and its History is how far
+	// the policy looks back.
 	Spec   *policy.Spec
 	Policy policy.Policy
 	// Train is what is known before the first limit, and Test the length of a
@@ -40,8 +40,8 @@ type Options struct {
 	// full hour, in the location of Spec. 0 is once before each period. What is
 	// shorter than a step of the series is a step.
 	Every time.Duration
-	// NoRails leaves out what bounds a limit from cycle to cycle.
-	NoRails bool
+	// Bounds are what holds a limit back from cycle to cycle.
+	Bounds Bounds
 	// Progress is called now and then with the share that is done; nil: it is not.
 	Progress func(done float64)
 }

@@ -47,8 +47,7 @@ type period struct {
 	normal, anomalous tally
 	steps             int // that are known
 	peak              float64
-	limitSum          float64 // over all steps
-	limits            int
+	limitSum          float64 // over those
 }
 
 // judge holds the limits against what was offered.
@@ -62,7 +61,7 @@ func (r *run) judge() *Result {
 		all.volume += p.normal.volume
 		anomalous.dropped += p.anomalous.dropped
 		anomalous.volume += p.anomalous.volume
-		headroom = append(headroom, p.limitSum/float64(p.limits)/p.peak)
+		headroom = append(headroom, p.limitSum/float64(p.steps)/p.peak)
 		if fd := p.normal.ratio(); !(fd <= result.FDWorst) {
 			result.FDWorst = fd
 		}
@@ -99,17 +98,17 @@ func (r *run) period(from time.Time) period {
 		if !(limit > 0) {
 			continue
 		}
-		if policy.Known(x) {
-			p.steps++
+		if !policy.Known(x) {
+			continue
 		}
+		p.steps++
+		p.limitSum += limit
 		if r.normal[first+i] {
 			p.normal.add(x, limit)
 			p.peak = max(p.peak, x)
-		} else if policy.Known(x) {
+		} else {
 			p.anomalous.add(x, limit)
 		}
-		p.limitSum += limit
-		p.limits++
 	}
 	return p
 }

@@ -11,31 +11,33 @@ import (
 // run is one backtest under way.
 type run struct {
 	Options
-	location *time.Location
-	first    time.Time // of the first period
-	end      time.Time // of the series
+	rails *policy.Spec // what bounds a limit
+	first time.Time    // of the first period
+	end   time.Time    // of the series
 	// limits holds the limit at each step; unknown before the first cycle, or where
 	// every cycle refused.
-	limits []float64
-	normal []bool // the step is known and in no anomaly
+	limits      []float64
+	normal      []bool              // the step is known and in no anomaly
+	calibration *policy.Calibration // of the night; nil: none yet
 }
 
 func newRun(o Options) *run {
 	o.Series = withoutOutages(o.Series, o.Anomalies)
-	r := &run{
-		Options:  o,
-		location: time.UTC,
-		first:    o.Series.Start.Add(o.Train),
-		end:      o.Series.Time(len(o.Series.RPS)),
-		limits:   make([]float64, len(o.Series.RPS)),
+	rails := *o.Spec
+	if o.Bounds == Rails {
+		rails.Digits = 0
 	}
-	if o.Spec != nil && o.Spec.Location != nil {
-		r.location = o.Spec.Location
+	r := &run{
+		Options: o,
+		rails:   &rails,
+		first:   o.Series.Start.Add(o.Train),
+		end:     o.Series.Time(len(o.Series.RPS)),
+		limits:  make([]float64, len(o.Series.RPS)),
+		normal:  normalSteps(o.Series, o.Anomalies),
 	}
 	for i := range r.limits {
 		r.limits[i] = policy.Unknown
 	}
-	r.normal = normalSteps(o.Series, o.Anomalies)
 	return r
 }
 
@@ -46,7 +48,7 @@ func normalSteps(s policy.Series, anomalies []Window) []bool {
 		normal[i] = policy.Known(x)
 	}
 	for _, w := range anomalies {
-		first, after := steps(s, w)
+		first, after := steps(s, w.From, w.To)
 		for i := first; i < after; i++ {
 			normal[i] = false
 		}
@@ -61,7 +63,7 @@ func withoutOutages(s policy.Series, anomalies []Window) policy.Series {
 		if w.Kind != Outage && w.Kind != Missing {
 			continue
 		}
-		first, after := steps(s, w)
+		first, after := steps(s, w.From, w.To)
 		for i := first; i < after; i++ {
 			s.RPS[i] = policy.Unknown
 		}
@@ -69,33 +71,33 @@ func withoutOutages(s policy.Series, anomalies []Window) policy.Series {
 	return s
 }
 
-// steps returns the first step that starts in a window and the one after its last.
-func steps(s policy.Series, w Window) (first, after int) {
-	first = max(0, s.Index(w.From.Add(s.Step-1)))
-	return first, min(max(first, s.Index(w.To.Add(s.Step-1))), len(s.RPS))
+// steps returns the first step that starts in [from, to), and the one after the
+// last.
+func steps(s policy.Series, from, to time.Time) (first, after int) {
+	first = min(max(0, s.Index(from.Add(s.Step-1))), len(s.RPS))
+	return first, min(max(first, s.Index(to.Add(s.Step-1))), len(s.RPS))
 }
 
 // compute runs a cycle after the other and fills in the limits.
 func (r *run) compute(ctx context.Context) error {
 	var memory policy.Memory
-	present := policy.Unknown
+	var last policy.Result
 	for now := r.first; now.Before(r.end); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		next := r.next(now)
-		result := r.Policy.Compute(policy.Input{
-			Now: now, Series: r.Series.Between(r.Series.Start, now), Memory: memory, SecondOverMinute: 1,
-		})
-		memory = result.Memory
-		if result.Refused == "" {
-			present = result.LimitRPS
-		}
-		for i := r.Series.Index(now.Add(r.Series.Step - 1)); i < len(r.limits) && r.Series.Time(i).Before(next); i++ {
-			r.limits[i] = present
+		first, after := steps(r.Series, now, next)
+		if first < after {
+			result := r.result(policy.Input{Now: now, Series: r.Series.Between(r.Series.Start, now), Memory: memory, SecondOverMinute: 1})
+			memory = result.Memory
+			if result.Refused == "" {
+				last = result // else what was computed last holds on
+			}
+			r.limit(last, first, after)
 		}
 		if r.Progress != nil {
-			r.Progress(float64(next.Sub(r.first)) / float64(r.end.Sub(r.first)))
+			r.Progress(float64(min(next.Sub(r.first), r.end.Sub(r.first))) / float64(r.end.Sub(r.first)))
 		}
 		now = next
 	}
@@ -104,16 +106,52 @@ func (r *run) compute(ctx context.Context) error {
 
 // next returns when the cycle after that at now runs.
 func (r *run) next(now time.Time) time.Time {
-	switch every := max(r.Every, 0); {
-	case every == 0:
+	every := max(r.Every, r.Series.Step)
+	switch {
+	case r.Every == 0:
 		return now.Add(r.Test)
-	case max(every, r.Series.Step) >= day:
-		y, m, d := now.In(r.location).Date()
-		return time.Date(y, m, d+int(max(every, r.Series.Step)/day), 0, 0, 0, 0, r.location)
+	case every >= day:
+		y, m, d := now.In(r.Spec.Location).Date()
+		return time.Date(y, m, d+int(every/day), 0, 0, 0, 0, r.Spec.Location)
 	default:
-		every = max(every, r.Series.Step)
-		_, offset := now.In(r.location).Zone()
-		local := time.Duration(offset) * time.Second
-		return now.Add(local).Truncate(every).Add(every - local)
+		_, offset := now.In(r.Spec.Location).Zone()
+		ahead := time.Duration(offset) * time.Second
+		return now.Add(ahead).Truncate(every).Add(every - ahead)
+	}
+}
+
+// result computes a limit. The calibration of a forecast is kept for its night.
+func (r *run) result(in policy.Input) policy.Result {
+	f, ok := r.Policy.(*policy.Forecast)
+	if !ok {
+		return r.Policy.Compute(in)
+	}
+	if r.calibration == nil || !r.calibration.Holds(in.Now) {
+		c := f.Calibrate(in)
+		r.calibration = &c
+	}
+	return f.ComputeWith(in, *r.calibration)
+}
+
+// limit sets the limits of the steps [first, after), as a result has them, within
+// the bounds.
+func (r *run) limit(result policy.Result, first, after int) {
+	if !(result.LimitRPS > 0) {
+		return
+	}
+	until := after // of the steps that have the same limit
+	for i := first; i < after; i = until {
+		at := r.Series.Time(i).In(r.Spec.Location)
+		limit := result.LimitRPS
+		if result.Hourly != nil {
+			limit = result.Hourly[at.Hour()]
+			hour := at.Truncate(time.Minute).Add(time.Duration(60-at.Minute()) * time.Minute)
+			_, until = steps(r.Series, at, hour)
+			until = min(max(until, i+1), after)
+		}
+		limit = r.bound(limit, i)
+		for ; i < until; i++ {
+			r.limits[i] = limit
+		}
 	}
 }
