@@ -56,15 +56,6 @@ type Number struct {
 	Unit  string // "rps", "ratio", "days" or ""
 }
 
-// Memory is what the past cycles of one unit taught: see peak. The zero value is
-// nothing.
-type Memory struct {
-	// Cycles are in the order of time, at most MaxCycles.
-	Cycles []Cycle
-	// Open is the cycle that is not over; nil: none.
-	Open *Cycle
-}
-
 // Kind is a way of computing limits.
 type Kind struct {
 	Name string
@@ -82,6 +73,7 @@ type Kind struct {
 
 // kinds is the table of policies: a new one is a file and a line here.
 var kinds = []Kind{
+	{Name: "peak", Cycle: "0 2 * * *", History: 4 * week, Least: 3 * week, New: newPeak},
 	{Name: "quota", Cycle: "0 0 * * *", Exact: true, New: newQuota},
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -22,7 +23,7 @@ func RobustPeak(rps []float64) float64 {
 	above := make([]float64, 0, len(rps))
 	sum, highest := 0.0, 0.0
 	for _, x := range rps {
-		if x > 0 {
+		if x > 0 && !math.IsInf(x, 0) {
 			above = append(above, x)
 			sum += x
 			highest = max(highest, x)
@@ -63,3 +64,18 @@ func SparseFloor(rps float64, step time.Duration) float64 {
 
 // clamp returns x, at least least and at most most.
 func clamp(x, least, most float64) float64 { return min(max(x, least), most) }
+
+// median returns the middle of what is known, of two middles their mean; Unknown
+// with fewer than two known.
+func median(values []float64) float64 {
+	known := slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return !Known(x) })
+	if len(known) < 2 {
+		return Unknown
+	}
+	slices.Sort(known)
+	half := len(known) / 2
+	if len(known)%2 == 1 {
+		return known[half]
+	}
+	return (known[half-1] + known[half]) / 2
+}
