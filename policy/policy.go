@@ -74,6 +74,10 @@ type Kind struct {
 // kinds is the table of policies: a new one is a file and a line here.
 var kinds = []Kind{
 	{Name: "peak", Cycle: "0 2 * * *", History: 4 * week, Least: 3 * week, New: newPeak},
+	{
+		Name: "forecast", Cycle: "0 * * * *", History: 4 * week, Least: 3 * week,
+		New: func(s *Spec) Policy { return NewForecast(s) },
+	},
 	{Name: "quota", Cycle: "0 0 * * *", Exact: true, New: newQuota},
 }
 
