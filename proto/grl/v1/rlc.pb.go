@@ -2509,7 +2509,7 @@ type ReadHistoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the first message.
 	Span *HistorySpan `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`
-	// Of the others: those of one bucket together.
+	// Of the others: those of caps first, then those of one bucket together.
 	Cell          *CellHistory `protobuf:"bytes,2,opt,name=cell,proto3" json:"cell,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
