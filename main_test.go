@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"store":           {"limiter", "policy"},
 	"store/ledger":    {"store"},
 	"store/etcd":      {"store"},
-	"store/storetest": {"store", "store/ledger"},
+	"store/storetest": {"limiter", "store", "store/ledger"},
 
 	"policy":            {"limiter"},
 	"policy/backtest":   {"limiter", "policy"},

@@ -26,14 +26,11 @@ type Sample struct {
 }
 
 func (s *Sample) counts() counts {
-	c := counts{
-		offered: s.Offered, admitted: s.Admitted, dropped: s.Dropped, shadowDropped: s.ShadowDropped,
-		highestSecond: s.HighestSecond, candidateDropped: s.CandidateDropped,
+	m := Minute{
+		Offered: s.Offered, Admitted: s.Admitted, Dropped: s.Dropped, ShadowDropped: s.ShadowDropped,
+		HighestSecond: s.HighestSecond, CandidateDropped: s.CandidateDropped,
 	}
-	for i := range c {
-		c[i] = min(c[i], maxCount)
-	}
-	return c
+	return m.counts()
 }
 
 // AppendMinute adds samples to the minute that contains minute: counts add to
@@ -139,21 +136,39 @@ func (s *Store) readHour(ctx context.Context, tx *sql.Tx, start int64) (map[rowK
 }
 
 func writeHours(ctx context.Context, tx *sql.Tx, start int64, rows map[rowKey]*hour) error {
-	put, err := tx.PrepareContext(ctx, "INSERT OR REPLACE INTO hours (hour, cell, zone, "+hourValues+") VALUES (?, ?, ?, ?, ?, ?, ?)")
+	w, err := newHourWriter(ctx, tx, start)
 	if err != nil {
 		return err
 	}
-	defer put.Close()
-	var packed []byte
+	defer w.close()
 	for key, h := range rows {
-		packed = h.encode(packed[:0])
-		minute, second := h.maxima()
-		v := hourRow{minutes: packed, maxMinute: int64(minute), maxSecond: int64(second)}
-		if _, err := put.ExecContext(ctx, start, key.cell, key.zone, v.minutes, v.maxMinute, v.maxSecond, v.crc(start, key)); err != nil {
+		if err := w.put(ctx, key, h); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hourWriter writes rows of one hour.
+type hourWriter struct {
+	start  int64
+	insert *sql.Stmt
+	packed []byte
+}
+
+func newHourWriter(ctx context.Context, tx *sql.Tx, start int64) (*hourWriter, error) {
+	insert, err := tx.PrepareContext(ctx, "INSERT OR REPLACE INTO hours (hour, cell, zone, "+hourValues+") VALUES (?, ?, ?, ?, ?, ?, ?)")
+	return &hourWriter{start: start, insert: insert}, err
+}
+
+func (w *hourWriter) close() { _ = w.insert.Close() } // with the transaction at the latest
+
+func (w *hourWriter) put(ctx context.Context, key rowKey, h *hour) error {
+	w.packed = h.encode(w.packed[:0])
+	minute, second := h.maxima()
+	v := hourRow{minutes: w.packed, maxMinute: int64(minute), maxSecond: int64(second)}
+	_, err := w.insert.ExecContext(ctx, w.start, key.cell, key.zone, v.minutes, v.maxMinute, v.maxSecond, v.crc(w.start, key))
+	return err
 }
 
 // hourValues are the columns of hourRow.

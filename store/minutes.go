@@ -36,6 +36,17 @@ func newMinute(start time.Time, c counts) Minute {
 	}
 }
 
+func (m *Minute) counts() counts {
+	c := counts{
+		offered: m.Offered, admitted: m.Admitted, dropped: m.Dropped, shadowDropped: m.ShadowDropped,
+		highestSecond: m.HighestSecond, candidateDropped: m.CandidateDropped,
+	}
+	for i := range c {
+		c[i] = min(c[i], maxCount)
+	}
+	return c
+}
+
 // Minutes returns what a cell counted in the minutes that start in [from, to),
 // summed over zones, in order. Idle minutes are left out, and so are hours of
 // which a zone's row is damaged: too low a sum would teach a wrong limit.

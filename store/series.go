@@ -1,8 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"grl/limiter"
@@ -15,22 +19,25 @@ type SeriesQuery struct {
 	// Prefixes select the cells of all buckets whose full names begin with one of
 	// them, such as those of a service's caps, "payments/_cap-".
 	Prefixes []string
-	// The hours that contain a minute of [From, To).
+	// The hours that contain a minute of [From, To): at most MaxHours.
 	From, To time.Time
 }
 
-// CellSeries is what one cell counted minute by minute, summed over zones. The
-// slices begin with the first hour of the Presence of the same time; what is
-// missing at their end is 0. Counts above 2^63-1 stand for that.
+// MaxHours bounds the hours of a SeriesQuery: twice those that are kept.
+const MaxHours = int(2 * Keep / time.Hour)
+
+// CellSeries is what one cell counted minute by minute from the first hour on,
+// summed over zones. Counts above 2^63-1 stand for that.
 type CellSeries struct {
 	Cell    limiter.CellID
 	Offered []uint64 // requests in each minute
 	Dropped []uint64
-	// HighestSecond is as in Minute: an upper bound of several zones.
+	// HighestSecond is as in Minute: an upper bound if there are several zones.
 	HighestSecond    []uint64
 	CandidateDropped []uint64
-	// Zones has for each zone of the Presence a bit for each hour, the lowest of
-	// the first byte first: the cell has a row.
+	// Zones has for each zone, in the order of Presence, a bit for each hour, the
+	// lowest of the first byte first: the cell has a row. Zones that are new come
+	// at the end.
 	Zones [][]byte
 	// Damaged are the hours that are left out, since a row of them is damaged,
 	// counted from the first hour, in order.
@@ -41,22 +48,174 @@ type CellSeries struct {
 type Presence struct {
 	From  time.Time // start of the first hour
 	Hours int
-	Zones []string // in order
+	Zones []string // all that ever had requests, the oldest first
 	// Present has for each zone a bit for each hour, the lowest of the first byte
 	// first: it recorded something, of whichever cell.
 	Present [][]byte
 }
 
-// Presence returns of which of the hours that contain a minute of [from, to)
-// there is history. Hours before the oldest there is are not in it.
-func (s *Store) Presence(ctx context.Context, from, to time.Time) (Presence, error) {
-	return Presence{}, fmt.Errorf("read presence: %w", ErrUnavailable)
+// hours are those of a query.
+type hours struct {
+	first, last int64 // starts, unix ms
+	count       int
 }
 
-// ReadSeries calls fn with the history of one cell after another, in the order
-// of bucket, instance and caller, of those that have some in the time asked for,
-// until fn returns an error, which ReadSeries returns. The slices are valid
-// until fn returns.
+func hoursOf(from, to time.Time) (hours, error) {
+	if !from.Before(to) {
+		return hours{}, fmt.Errorf("no time from %v to %v", from, to)
+	}
+	h := hours{}
+	h.first, _ = splitMinute(from)
+	h.last, _ = splitMinute(to.Add(-time.Nanosecond))
+	count := (h.last-h.first)/hourMillis + 1
+	if count <= 0 || count > int64(MaxHours) {
+		return hours{}, fmt.Errorf("%d hours from %v to %v, at most %d", count, from, to, MaxHours)
+	}
+	h.count = int(count)
+	return h, nil
+}
+
+// bitmaps returns n empty maps of one bit for each hour.
+func (h hours) bitmaps(n int) [][]byte {
+	maps := make([][]byte, n)
+	size := (h.count + 7) / 8
+	all := make([]byte, n*size)
+	for i := range maps {
+		maps[i] = all[i*size : (i+1)*size : (i+1)*size]
+	}
+	return maps
+}
+
+func setBit(bitmap []byte, i int) { bitmap[i/8] |= 1 << (i % 8) }
+
+// zoneList returns the names of the zones in the order of their ids, which does
+// not change when one is added, and the place of each id in it. The zone "" is
+// none.
+func (n *names) zoneList() (list []string, places map[int64]int) {
+	byID := n.zonesByID()
+	places = make(map[int64]int, len(byID))
+	ids := make([]int64, 0, len(byID))
+	for id, name := range byID {
+		if name != "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for i, id := range ids {
+		list = append(list, byID[id])
+		places[id] = i
+	}
+	return list, places
+}
+
+// Presence returns of which of the hours that contain a minute of [from, to)
+// there is history, at most MaxHours.
+func (s *Store) Presence(ctx context.Context, from, to time.Time) (Presence, error) {
+	h, err := hoursOf(from, to)
+	var p Presence
+	if err == nil {
+		p, err = s.presence(ctx, h)
+		err = s.history.fail(ctx, err)
+	}
+	if err != nil {
+		return Presence{}, fmt.Errorf("read presence: %w", err)
+	}
+	return p, nil
+}
+
+func (s *Store) presence(ctx context.Context, h hours) (Presence, error) {
+	p := Presence{From: time.UnixMilli(h.first).UTC(), Hours: h.count}
+	var places map[int64]int
+	p.Zones, places = s.names.zoneList()
+	p.Present = h.bitmaps(len(p.Zones))
+	query, err := s.history.read.PrepareContext(ctx, "SELECT DISTINCT zone FROM hours WHERE hour = ?")
+	if err != nil {
+		return p, err
+	}
+	defer query.Close()
+	for i := range h.count {
+		if err := p.readHour(ctx, query, places, i); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// readHour sets the bits of an hour. It reads rows until all zones were found.
+func (p *Presence) readHour(ctx context.Context, query *sql.Stmt, places map[int64]int, hour int) error {
+	rows, err := query.QueryContext(ctx, p.From.UnixMilli()+int64(hour)*hourMillis)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for found := 0; found < len(p.Zones) && rows.Next(); {
+		var zone int64
+		if err := rows.Scan(&zone); err != nil {
+			return err
+		}
+		if place, ok := places[zone]; ok {
+			setBit(p.Present[place], hour)
+			found++
+		}
+	}
+	return rows.Err()
+}
+
+// ReadSeries calls fn with the history of one cell after another, those of one
+// bucket together, of which there is some in the time asked for, until fn
+// returns an error, which ReadSeries returns. The slices are valid until fn
+// returns. The first hour is the one that contains From.
 func (s *Store) ReadSeries(ctx context.Context, q SeriesQuery, fn func(CellSeries) error) error {
-	return fmt.Errorf("read series: %w", ErrUnavailable)
+	h, err := hoursOf(q.From, q.To)
+	if err != nil {
+		return fmt.Errorf("read series: %w", err)
+	}
+	zones, places := s.names.zoneList()
+	r := newSeriesReader(h, len(zones), places)
+	for batch := range slices.Chunk(s.names.selected(q), r.size) {
+		if err := s.readBatch(ctx, r, batch); err != nil {
+			return fmt.Errorf("read series: %w", s.history.fail(ctx, err))
+		}
+		for i := range batch {
+			if !r.found[i] {
+				continue
+			}
+			if err := fn(r.series(i, batch[i])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// numberedCell is a cell with its id.
+type numberedCell struct {
+	cell limiter.CellID
+	id   int64
+}
+
+// selected returns the cells of a query, those of one bucket together, and
+// buckets whose cells came to be together near each other: their rows are, too.
+func (n *names) selected(q SeriesQuery) []numberedCell {
+	buckets := make(map[string]bool, len(q.Buckets))
+	for _, bucket := range q.Buckets {
+		buckets[bucket] = true
+	}
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	var cells []numberedCell
+	lowest := make(map[string]int64) // bucket → lowest id of its cells
+	for cell, name := range n.cells {
+		if !buckets[cell.Bucket] && !slices.ContainsFunc(q.Prefixes, func(p string) bool { return strings.HasPrefix(cell.Bucket, p) }) {
+			continue
+		}
+		cells = append(cells, numberedCell{cell, name.id})
+		if low, ok := lowest[cell.Bucket]; !ok || name.id < low {
+			lowest[cell.Bucket] = name.id
+		}
+	}
+	slices.SortFunc(cells, func(a, b numberedCell) int {
+		return cmp.Or(cmp.Compare(lowest[a.cell.Bucket], lowest[b.cell.Bucket]), compareCells(a.cell, b.cell))
+	})
+	return cells
 }
