@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"grl/limiter"
 	"grl/limiter/law"
 	"grl/proto/uplink"
 	"grl/roles/controller/desk"
@@ -71,11 +72,13 @@ type Controller struct {
 	node  *node
 	ended bool
 
-	leadership store.Leadership // nil: it does not lead
-	state      ledger.State     // that is installed
-	installed  chan struct{}    // closed, and replaced, when another one is
-	loaded     time.Time        // the revision was made, or taken from the parent
-	refused    string           // why the limits directory was
+	leadership store.Leadership  // nil: it does not lead
+	state      ledger.State      // that is installed
+	hourly     []*limiter.Bucket // of it, and of what it is rolled out from: with limits by the hour
+	hour       time.Time         // whose limits they have
+	installed  chan struct{}     // closed, and replaced, when another one is
+	loaded     time.Time         // the revision was made, or taken from the parent
+	refused    string            // why the limits directory was
 	traffic    traffic
 }
 
@@ -96,13 +99,14 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 		return nil, err
 	}
 	now := time.Now()
-	var recent, before []string
+	var recent []string
+	before := make(map[string]string)
 	for _, z := range zones {
 		if now.Sub(z.Seen) < law.ZoneKept {
 			recent = append(recent, z.Name)
 		}
 		if now.Sub(z.Seen) < forgetZone {
-			before = append(before, z.Name)
+			before[z.Name] = z.Region
 		}
 	}
 	if o.HTTP == nil {

@@ -42,8 +42,12 @@ func (c *Controller) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	now := time.Now()
+	hour := hourOf(state, now)
+	at := newClock(hour)
+	services, hourly := at.limits(services)
 	next := &limiter.Configuration{Revision: state.Head.Number, Services: services, PublicURL: c.opts.Config.PublicURL}
-	takeIncident(next, state.Incident, time.Now())
+	takeIncident(next, state.Incident, now)
 	var from *limiter.Configuration
 	if r := state.Rollout; r.State == ledger.RolloutRunning && r.Revision == state.Head.Number {
 		before := *next
@@ -51,17 +55,23 @@ func (c *Controller) reload(ctx context.Context) error {
 		if before.Services, err = c.shelf.services(ctx, c.ledger, r.From); err != nil {
 			return err
 		}
+		var more []*limiter.Bucket
+		before.Services, more = at.limits(before.Services)
+		hourly = append(hourly, more...)
 		from = &before
 	}
 	c.shelf.keep(state.Head.Number, state.Rollout.From)
-	c.install(ctx, state, next, from)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.install(ctx, state, next, from) {
+		c.hourly, c.hour = hourly, hour
+	}
 	return nil
 }
 
-// install makes a configuration the active one.
-func (c *Controller) install(ctx context.Context, state ledger.State, next, from *limiter.Configuration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// install makes a configuration the active one, unless it is. The caller holds
+// mu.
+func (c *Controller) install(ctx context.Context, state ledger.State, next, from *limiter.Configuration) (changed bool) {
 	n := c.node
 	held := n.config.Version()
 	next.Epoch = n.epoch
@@ -70,7 +80,7 @@ func (c *Controller) install(ctx context.Context, state ledger.State, next, from
 	}
 	if next.Version() == held && (from == nil) == (n.stage == nil) && (from == nil || slices.Equal(state.Rollout.Reached, c.state.Rollout.Reached)) {
 		c.state = state
-		return
+		return false
 	}
 	n.install(next, from, state.Rollout.Reached)
 	c.state, c.loaded = state, state.Head.At
@@ -80,6 +90,7 @@ func (c *Controller) install(ctx context.Context, state ledger.State, next, from
 	wake(c.moved)
 	c.opts.Log.InfoContext(ctx, "installed configuration", "revision", next.Revision, "serial", next.Serial,
 		"services", len(next.Services), "buckets", len(n.buckets), "caps", len(next.Caps))
+	return true
 }
 
 // Active returns once this controller has installed a revision and serial, or

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"grl/store"
@@ -64,6 +65,9 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 	if err := c.reload(ctx); err != nil {
 		return err
 	}
+	if err := c.setHour(ctx, time.Now()); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	c.leadership = leadership
 	c.node.lead(epoch)
@@ -75,9 +79,15 @@ func (c *Controller) lead(ctx context.Context, leadership store.Leadership) erro
 	if heard >= epoch {
 		c.raise(ctx, heard)
 	}
+	var hours sync.WaitGroup
+	defer hours.Wait()
+	leading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hours.Go(func() { c.keepHours(leading) })
 	select {
 	case <-ctx.Done():
 	case <-leadership.Lost():
+		cancel()
 		c.holdOver(ctx, epoch)
 		c.opts.Log.WarnContext(ctx, "lost the lead; listening", "epoch", epoch)
 	}

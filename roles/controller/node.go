@@ -28,13 +28,13 @@ const globalDecider = "global"
 type node struct {
 	began   time.Time
 	epoch   uint64
-	own     *voice          // what it decides itself
-	voices  []*voice        // all that its children hear
-	rival   uint64          // epoch of another controller that a child follows; 0: none
-	heard   uint64          // highest epoch of its own decider that a child has heard
-	warm    bool            // may publish
-	missing map[string]bool // zones of before the start that have not reported
-	before  []string        // zones of the day before the start
+	own     *voice            // what it decides itself
+	voices  []*voice          // all that its children hear
+	rival   uint64            // epoch of another controller that a child follows; 0: none
+	heard   uint64            // highest epoch of its own decider that a child has heard
+	warm    bool              // may publish
+	missing map[string]bool   // zones of before the start that have not reported
+	before  map[string]string // zones of the day before the start → region
 
 	config  *limiter.Configuration
 	buckets map[string]*limiter.Bucket // full name → bucket of config
@@ -175,7 +175,7 @@ func (n *node) install(c, from *limiter.Configuration, reached []string) {
 	n.buckets = c.ByName()
 	switch {
 	case same:
-		n.stage.from = from
+		n.restage(from, c)
 		n.reach(reached)
 	case from != nil:
 		n.stage = newStage(from, c)

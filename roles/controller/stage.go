@@ -130,11 +130,12 @@ func (n *node) pair(i int, id limiter.CellID) {
 	if g == nil {
 		return
 	}
-	old := g.buckets[id.Bucket]
-	if old == nil || !old.Is(id) || n.states[i].bucket == old {
+	if t, ok := g.twins[i]; ok {
+		n.repair(t, id)
 		return
 	}
-	if _, ok := g.twins[i]; ok {
+	old := g.buckets[id.Bucket]
+	if old == nil || !old.Is(id) || n.states[i].bucket == old {
 		return
 	}
 	t := n.grow(twinID(id))
@@ -146,6 +147,31 @@ func (n *node) pair(i int, id limiter.CellID) {
 		n.decider.Resume(t, was.Admit) // it goes on as it was
 	}
 	n.dirty.Touch(i)
+}
+
+// repair gives a twin the bucket that zones which are not reached hold now. It
+// stays a twin where that has come to be the same: they know the cell by it.
+func (n *node) repair(t int, id limiter.CellID) {
+	old := n.stage.buckets[id.Bucket]
+	if old == nil {
+		old = n.buckets[id.Bucket]
+	}
+	if n.states[t].bucket != old {
+		n.states[t].bucket = old
+		n.decider.Use(t, old, twinID(id))
+	}
+}
+
+// restage takes in both configurations of a stage as they hold now: with other
+// caps, or the limits of another hour. What is watched is counted anew if the
+// hour changed what differs between them, since it moves what is dropped.
+func (n *node) restage(from, next *limiter.Configuration) {
+	g, fresh := n.stage, newStage(from, next)
+	same := reflect.DeepEqual(fresh.buckets, g.buckets)
+	g.from, g.buckets, g.added = from, fresh.buckets, fresh.added
+	if !same {
+		g.watch = n.newWatch(false)
+	}
 }
 
 // tells reports whether a child hears what was decided of a cell under this

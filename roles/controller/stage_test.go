@@ -173,3 +173,77 @@ func TestRolloutThatHarmsIsSeen(t *testing.T) {
 		})
 	}
 }
+
+// TestRolloutOverAnHour changes limits by the hour while a revision is on its
+// way: zones that it has not reached go on by what they hold at that hour.
+func TestRolloutOverAnHour(t *testing.T) {
+	from := limits(1, map[string]float64{"a": 1000, "b": 1000, "c": 1000})
+	next := limits(2, map[string]float64{"a": 500, "b": 1000, "c": 500})
+	r := newRig(t, from)
+	r.warm()
+	one, two := newSpeaker("a1", "z1", 1), newSpeaker("a2", "z2", 2)
+	one.join(r)
+	two.join(r)
+	a, b, c := limiter.CellID{Bucket: "pay/a"}, limiter.CellID{Bucket: "pay/b"}, limiter.CellID{Bucket: "pay/c"}
+	both := func() {
+		for range 30 {
+			for _, s := range []*speaker{one, two} {
+				s.report(said{id: a, rps: 1000}, said{id: b, rps: 1000}, said{id: c, rps: 1000})
+			}
+			r.pass(law.T)
+			r.n.renew(r.now)
+			one.takes()
+			two.takes()
+		}
+	}
+	both()
+	r.n.install(next, from, []string{"z1"})
+	both()
+	near(t, "z1 a, before the hour", one.admits[a], 0.25)
+	near(t, "z2 a, before the hour", two.admits[a], 0.5)
+	watched := r.n.stage.watch.since
+
+	// Of a the old limit moves, of b the new one, and of c the old one to what the
+	// new one is.
+	from, next = limits(1, map[string]float64{"a": 200, "b": 1000, "c": 500}), limits(2, map[string]float64{"a": 500, "b": 200, "c": 500})
+	from.Serial, next.Serial = 1, 1
+	r.n.install(next, from, []string{"z1"})
+	if m := one.takes(); m.GetRevision() != 2 || m.GetSerial() != 1 || len(m.GetServices()) != 1 {
+		t.Errorf("z1 is sent %v, want the service of r2", m)
+	}
+	if m := two.takes(); m.GetRevision() != 1 || m.GetSerial() != 1 || len(m.GetServices()) != 1 {
+		t.Errorf("z2 is sent %v, want the service of r1", m)
+	}
+	both()
+	near(t, "z1 a, by the new limit", one.admits[a], 0.25)
+	near(t, "z2 a, by the old limit of this hour", two.admits[a], 0.1)
+	near(t, "z1 b, by the new limit of this hour", one.admits[b], 0.1)
+	near(t, "z2 b, by the old limit", two.admits[b], 0.5)
+	near(t, "z1 c", one.admits[c], 0.25)
+	near(t, "z2 c, which has come to be the same", two.admits[c], 0.25)
+	if w := r.n.stage.watch; !w.since.After(watched) || len(w.before) != 0 {
+		t.Errorf("watched since %v with %v before, want anew", w.since, w.before)
+	}
+
+	watched = r.n.stage.watch.since
+	capped, held := *next, *from
+	capped.Serial, held.Serial = 2, 2
+	r.n.install(&capped, &held, []string{"z1"})
+	both()
+	if !r.n.stage.watch.since.Equal(watched) {
+		t.Error("a change beside the limits began to count anew")
+	}
+	capped.Serial = 3
+	r.n.install(&capped, &held, []string{"z1", "z2"})
+	both()
+	near(t, "z2 a, reached", two.admits[a], 0.25)
+	near(t, "z2 b, reached", two.admits[b], 0.1)
+	near(t, "z2 c, reached", two.admits[c], 0.25)
+	done := capped
+	done.Serial = 4
+	r.n.install(&done, nil, nil)
+	both()
+	if n := r.n.cells.Count(); n != 3 {
+		t.Errorf("%d cells after the rollout, want 3: no twins", n)
+	}
+}
