@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"grl/roles/command/chart"
 	"grl/roles/fleet"
 )
 
@@ -59,12 +60,12 @@ type plot struct {
 
 // text writes a text of a class at a place.
 func (p *plot) text(class string, x, y float64, text string) {
-	fmt.Fprintf(p, "<text class=%q x=%q y=%q>%s</text>\n", class, pixel(x), pixel(y), html.EscapeString(text))
+	fmt.Fprintf(p, "<text class=%q x=%q y=%q>%s</text>\n", class, chart.Coordinate(x), chart.Coordinate(y), html.EscapeString(text))
 }
 
 // line draws a straight line of a class.
 func (p *plot) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(p, "<path class=%q d=\"M%s %sL%s %s\"/>\n", class, pixel(x1), pixel(y1), pixel(x2), pixel(y2))
+	fmt.Fprintf(p, "<path class=%q d=\"M%s %sL%s %s\"/>\n", class, chart.Coordinate(x1), chart.Coordinate(y1), chart.Coordinate(x2), chart.Coordinate(y2))
 }
 
 func (p *plot) legend() {
@@ -134,38 +135,38 @@ func lineOf(scenario string) string {
 // panel draws one run, with rates up to most.
 func (p *plot) panel(r *fleet.Result, c *curve, most float64) {
 	top := float64(p.at + panelHead)
-	x := newAxis(c.length.Seconds(), 8, plotLeft, plotRight)
-	y := newAxis(most, 5, top+plotHeight, top)
-	width := x.pixel(c.each.Seconds()) - x.from
+	x := chart.NewAxis(c.length.Seconds(), 8, plotLeft, plotRight)
+	y := chart.NewAxis(most, 5, top+plotHeight, top)
+	width := x.Pixel(c.each.Seconds()) - x.From
 	p.text("panel", 16, float64(p.at+16), r.Law)
 	p.text("figures end", plotRight, float64(p.at+16), figures(r.Metrics))
 	p.axes(x, y, "requests per second, means of "+number(c.each.Seconds())+" s")
-	limit := y.pixel(c.limit)
+	limit := y.Pixel(c.limit)
 	admitted := path(c.admitted, width, x, y)
 	// The area down to the axis, of which the part above the limit is seen.
 	fmt.Fprintf(p, "<clipPath id=\"above-%d\"><rect x=%q y=%q width=%q height=%q/></clipPath>\n",
-		p.at, pixel(x.from), pixel(top), pixel(x.to-x.from), pixel(limit-top))
+		p.at, chart.Coordinate(x.From), chart.Coordinate(top), chart.Coordinate(x.To-x.From), chart.Coordinate(limit-top))
 	fmt.Fprintf(p, "<path class=\"above\" clip-path=\"url(#above-%d)\" d=\"%sV%sH%sZ\"/>\n",
-		p.at, admitted, pixel(y.from), pixel(x.from+width/2))
+		p.at, admitted, chart.Coordinate(y.From), chart.Coordinate(x.From+width/2))
 	fmt.Fprintf(p, "<path class=\"offered\" d=%q/>\n", path(c.offered, width, x, y))
 	fmt.Fprintf(p, "<path class=\"admitted\" d=%q/>\n", admitted)
-	p.line("limit", x.from, limit, x.to, limit)
+	p.line("limit", x.From, limit, x.To, limit)
 	p.at += panelHead + plotHeight + panelFoot
 }
 
 // axes draws the grid of a panel, with numbers and the unit of y.
-func (p *plot) axes(x, y axis, unit string) {
-	p.text("unit", 16, y.to-10, unit)
-	for _, v := range y.ticks {
-		p.line("grid", x.from, y.pixel(v), x.to, y.pixel(v))
-		p.text("tick end", x.from-8, y.pixel(v)+4, rpsTick(v, y.top))
+func (p *plot) axes(x, y chart.Axis, unit string) {
+	p.text("unit", 16, y.To-10, unit)
+	for _, v := range y.Ticks {
+		p.line("grid", x.From, y.Pixel(v), x.To, y.Pixel(v))
+		p.text("tick end", x.From-8, y.Pixel(v)+4, rpsTick(v, y.Top))
 	}
-	for _, v := range x.ticks {
-		p.line("axis", x.pixel(v), y.from, x.pixel(v), y.from+4)
-		p.text("tick middle", x.pixel(v), y.from+18, fixed(v, 0))
+	for _, v := range x.Ticks {
+		p.line("axis", x.Pixel(v), y.From, x.Pixel(v), y.From+4)
+		p.text("tick middle", x.Pixel(v), y.From+18, fixed(v, 0))
 	}
-	p.line("axis", x.from, y.from, x.to, y.from)
-	p.text("unit end", x.to, y.from+34, "seconds")
+	p.line("axis", x.From, y.From, x.To, y.From)
+	p.text("unit end", x.To, y.From+34, "seconds")
 }
 
 // rpsTick prints a rate on an axis up to top.

@@ -3,7 +3,6 @@ package simulate
 import (
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"grl/roles/command/chart"
 	"grl/roles/fleet"
 )
 
@@ -106,7 +106,7 @@ func TestPathKeepsPeaks(t *testing.T) {
 	const seed = 4
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	x, y := newAxis(1, 8, 0, 100), newAxis(1000, 5, 1000, 0)
+	x, y := chart.NewAxis(1, 8, 0, 100), chart.NewAxis(1000, 5, 1000, 0)
 	for _, n := range []int{2, 99, 200, 201, 5000} {
 		values := make([]float64, n)
 		for i := range values {
@@ -115,7 +115,7 @@ func TestPathKeepsPeaks(t *testing.T) {
 		values[random.IntN(n)] = 1000
 		d := path(values, 100/float64(n), x, y)
 		for _, v := range []float64{slices.Min(values), 1000} {
-			if at := pixel(y.pixel(v)); !strings.Contains(d+"L", " "+at+"L") {
+			if at := chart.Coordinate(y.Pixel(v)); !strings.Contains(d+"L", " "+at+"L") {
 				t.Errorf("%d values: no point at %s in %s", n, at, d)
 			}
 		}
@@ -126,27 +126,10 @@ func TestPathKeepsPeaks(t *testing.T) {
 }
 
 func TestPathLeavesOutWhatIsLevel(t *testing.T) {
-	x, y := newAxis(1, 8, 0, 6), newAxis(10, 5, 10, 0)
+	x, y := chart.NewAxis(1, 8, 0, 6), chart.NewAxis(10, 5, 10, 0)
 	got := path([]float64{1, 1, 1, 5, 5, 1}, 1, x, y)
 	if want := "M0.5 9L2.5 9L3.5 5L4.5 5L5.5 9"; got != want {
 		t.Errorf("path = %s, want %s", got, want)
-	}
-}
-
-func TestAxisHasRoundTicks(t *testing.T) {
-	for most, want := range map[float64]string{
-		1: "[0 0.2 0.4 0.6 0.8 1]", 44_000: "[0 10000 20000 30000 40000]", 367_000: "[0 100000 200000 300000]", 0.006: "[0 0.002 0.004 0.006]",
-	} {
-		a := newAxis(most, 5, 0, 100)
-		for i := range a.ticks {
-			a.ticks[i] = math.Round(a.ticks[i]*1e6) / 1e6
-		}
-		if got := fmt.Sprint(a.ticks); got != want {
-			t.Errorf("axis to %v has ticks %s, want %s", most, got, want)
-		}
-		if a.pixel(0) != 0 || a.pixel(most) != 100 {
-			t.Errorf("axis to %v goes from %v to %v, want 0 to 100", most, a.pixel(0), a.pixel(most))
-		}
 	}
 }
 
