@@ -11,8 +11,8 @@ import (
 // Result is what came of a backtest. A figure is NaN where there is nothing to
 // tell it from.
 type Result struct {
-	Series string
-	Policy string
+	Name   string // of the series
+	Policy string // its name, or its kind where it has none
 	// Periods is how many were judged.
 	Periods int
 	// FD is the share of the normal volume that would have been falsely dropped,
@@ -26,9 +26,14 @@ type Result struct {
 	// AnomalyDrop is the share of the volume of anomalies that would have been
 	// dropped.
 	AnomalyDrop float64
-	// Limits is the limit at each step of the series, requests per second; unknown
-	// where there was none yet.
+	// Series is what was offered, without outages, and Limits the limit at each of
+	// its steps, in requests per second; unknown where there was none yet.
+	Series policy.Series
 	Limits []float64
+	// Tested is the time of all periods, and Worst the period that had the most
+	// dropped; the last where none had.
+	Tested, Worst Window
+	Anomalies     []Window
 }
 
 // tally sums volumes, in any unit.
@@ -44,6 +49,7 @@ func (t tally) ratio() float64 { return t.dropped / t.volume }
 
 // period is what is judged together.
 type period struct {
+	from              time.Time
 	normal, anomalous tally
 	steps             int // that are known
 	peak              float64
@@ -53,7 +59,13 @@ type period struct {
 // judge holds the limits against what was offered.
 func (r *run) judge() *Result {
 	periods := r.periods()
-	result := &Result{Series: r.Name, Periods: len(periods), Limits: r.limits, FDWorst: math.NaN(), AnomalyDrop: math.NaN()}
+	result := &Result{
+		Name: r.Name, Policy: r.Spec.Name, Periods: len(periods), FDWorst: math.NaN(), HLowest: math.NaN(),
+		Series: r.Series, Limits: r.limits, Tested: Window{From: r.first, To: r.end}, Anomalies: r.Anomalies,
+	}
+	if result.Policy == "" {
+		result.Policy = r.Spec.Kind
+	}
 	var all, anomalous tally
 	var headroom []float64
 	for _, p := range periods {
@@ -62,12 +74,13 @@ func (r *run) judge() *Result {
 		anomalous.dropped += p.anomalous.dropped
 		anomalous.volume += p.anomalous.volume
 		headroom = append(headroom, p.limitSum/float64(p.steps)/p.peak)
-		if fd := p.normal.ratio(); !(fd <= result.FDWorst) {
+		if fd := p.normal.ratio(); !(fd < result.FDWorst) {
 			result.FDWorst = fd
+			result.Worst = Window{From: p.from, To: p.from.Add(r.Test)}
 		}
 	}
 	result.FD, result.AnomalyDrop = all.ratio(), anomalous.ratio()
-	result.H, result.HLowest, result.T = median(headroom), math.NaN(), median(r.hours())
+	result.H, result.T = median(headroom), median(r.hours())
 	if len(headroom) > 0 {
 		result.HLowest = slices.Min(headroom)
 	}
@@ -90,7 +103,7 @@ func (r *run) periods() []period {
 }
 
 func (r *run) period(from time.Time) period {
-	var p period
+	p := period{from: from}
 	s := r.Series.Between(from, from.Add(r.Test))
 	first := r.Series.Index(s.Start)
 	for i, x := range s.RPS {
@@ -137,12 +150,14 @@ func (r *run) hours() []float64 {
 	return out
 }
 
-// median returns the middle value, or the mean of the two; NaN of none.
+// median returns the middle one of those values that are numbers, or the mean of
+// the two; NaN of none.
 func median(values []float64) float64 {
-	if len(values) == 0 {
+	sorted := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	slices.Sort(sorted)
+	n := len(sorted)
+	if n == 0 {
 		return math.NaN()
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
