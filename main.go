@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // so that time zones of policies and limits hold on any machine
 
 	"github.com/spf13/cobra"
 

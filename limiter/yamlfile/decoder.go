@@ -35,6 +35,10 @@ type Fields map[string]func(v *Node, path string)
 func (d *Decoder) Keys(n *Node, path string, seen map[string]Place, f Fields) {
 	for _, p := range n.Pairs {
 		key, at := p.Key.Text, Join(path, p.Key.Text)
+		if p.Value == nil {
+			seen[key] = p.Key.Place
+			continue
+		}
 		take, known := f[key]
 		switch first, again := seen[key]; {
 		case p.Key.Kind != Plain && p.Key.Kind != Quoted || !known:

@@ -36,10 +36,11 @@ func (p Piece) LeadingWord() string {
 
 // Pieces cuts data at the keys of the file and at the items of their lists.
 // The cuts follow the indentation rules of YAML: what belongs to a key at the
-// start of a line, or to an item, is indented deeper than it.
-func Pieces(data []byte) iter.Seq[Piece] {
+// start of a line, or to an item, is indented deeper than it. The example
+// of a key and its value is for errors.
+func Pieces(data []byte, example string) iter.Seq[Piece] {
 	return func(yield func(Piece) bool) {
-		s := splitter{data: data, item: -1, yield: yield}
+		s := splitter{data: data, example: example, item: -1, yield: yield}
 		number := 0
 		for start := 0; start < len(data); {
 			end := len(data)
@@ -58,8 +59,9 @@ func Pieces(data []byte) iter.Seq[Piece] {
 
 // splitter holds the piece that is being gathered.
 type splitter struct {
-	data  []byte
-	yield func(Piece) bool
+	data    []byte
+	example string // of a key, for errors
+	yield   func(Piece) bool
 
 	open       bool // a piece is being gathered
 	kind       PieceKind
@@ -104,7 +106,7 @@ func (s *splitter) line(number, start, end int) bool {
 	case s.lost:
 		return true
 	case dash:
-		return s.bad(number, indent, "a list", "keys at the start of the line, such as \"service: payments\"")
+		return s.bad(number, indent, "a list", keysAtStart(s.example))
 	default:
 		return s.bad(number, indent, quoteBytes(body), "a key at the start of the line")
 	}
@@ -162,6 +164,11 @@ func (s *splitter) documentMarker(number int, line []byte) bool {
 	}
 	s.bare, s.inList, s.item, s.any = false, false, -1, true
 	return true
+}
+
+// keysAtStart is what a file may have in place of a list or a value in brackets.
+func keysAtStart(example string) string {
+	return "keys at the start of the line, such as \"" + example + "\""
 }
 
 func isMarker(line []byte) bool {

@@ -31,7 +31,8 @@ type Node struct {
 	Items []*Node
 }
 
-// Pair is a key of a mapping and its value.
+// Pair is a key of a mapping and its value; nil: it is there and could not be
+// read, which was reported.
 type Pair struct{ Key, Value *Node }
 
 // Kind is what a Node is.
