@@ -100,7 +100,7 @@ func (r *memoryReader) memory() (Memory, error) {
 		for i := range r.uvarint("buffers that drop", buffers) {
 			c.Dropped[i] = r.float("dropped")
 			if i > 0 && c.Dropped[i] > c.Dropped[i-1] {
-				r.fail(errors.New("a higher buffer drops more"))
+				r.fail("dropped", errors.New("a higher buffer drops more"))
 			}
 		}
 		if r.err != nil {
@@ -112,7 +112,7 @@ func (r *memoryReader) memory() (Memory, error) {
 		m.Open = &Cycle{From: r.time("start", r.varint("start")), BaseRPS: r.float("base")}
 	}
 	if r.err == nil && r.Len() > 0 {
-		r.fail(fmt.Errorf("%d bytes too many", r.Len()))
+		r.fail("end", fmt.Errorf("%d bytes too many", r.Len()))
 	}
 	if r.err != nil {
 		return Memory{}, r.err
@@ -120,12 +120,13 @@ func (r *memoryReader) memory() (Memory, error) {
 	return m, nil
 }
 
-func (r *memoryReader) fail(err error) {
+// fail keeps the first error. Data that ends too early is one wherever it ends.
+func (r *memoryReader) fail(what string, err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if r.err == nil {
-		r.err = err
+		r.err = fmt.Errorf("%s: %w", what, err)
 	}
 }
 
@@ -134,10 +135,10 @@ func (r *memoryReader) uvarint(what string, most uint64) uint64 {
 	v, err := binary.ReadUvarint(r)
 	switch {
 	case err != nil:
-		r.fail(fmt.Errorf("%s: %w", what, err))
+		r.fail(what, err)
 		return 0
 	case v > most:
-		r.fail(fmt.Errorf("%s: %d, at most %d", what, v, most))
+		r.fail(what, fmt.Errorf("%d, at most %d", v, most))
 		return 0
 	}
 	return v
@@ -146,7 +147,7 @@ func (r *memoryReader) uvarint(what string, most uint64) uint64 {
 func (r *memoryReader) varint(what string) int64 {
 	v, err := binary.ReadVarint(r)
 	if err != nil {
-		r.fail(fmt.Errorf("%s: %w", what, err))
+		r.fail(what, err)
 	}
 	return v
 }
@@ -154,7 +155,7 @@ func (r *memoryReader) varint(what string) int64 {
 // time returns the time so many seconds after the last one.
 func (r *memoryReader) time(what string, seconds int64) time.Time {
 	if seconds < -lastSecond || seconds > lastSecond || r.at+seconds < 0 || r.at+seconds > lastSecond {
-		r.fail(fmt.Errorf("%s: %d s after %d s is no time", what, seconds, r.at))
+		r.fail(what, fmt.Errorf("%d s after %d s is no time", seconds, r.at))
 		return time.Time{}
 	}
 	r.at += seconds
@@ -165,12 +166,12 @@ func (r *memoryReader) time(what string, seconds int64) time.Time {
 func (r *memoryReader) float(what string) float64 {
 	var b [4]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
-		r.fail(fmt.Errorf("%s: %w", what, err))
+		r.fail(what, err)
 		return 0
 	}
 	x := float64(math.Float32frombits(binary.LittleEndian.Uint32(b[:])))
 	if !(x >= 0 && x <= math.MaxFloat32) {
-		r.fail(fmt.Errorf("%s: %v is no load", what, x))
+		r.fail(what, fmt.Errorf("%v is no load", x))
 		return 0
 	}
 	return x

@@ -117,9 +117,11 @@ func (b *bounding) wishes() {
 	if exact(s.Kind) {
 		return
 	}
-	// The nearest, not the next above: the backtest shows no drops saved by
-	// rounding up, and it costs headroom.
-	b.limit = min(max(roundDigits(b.limit, s.Digits, math.Round), least), most)
+	if b.rule == "" { // a bound that people gave has as many digits as they wrote
+		// To the nearest. Upwards costs headroom (docs/rlc.md: a median of 1.26 peaks
+		// instead of 1.19) and keeps no more series within a tenth of a percent.
+		b.limit = min(max(roundDigits(b.limit, s.Digits, math.Round), least), most)
+	}
 	present := b.in.PresentRPS
 	if present >= least && present <= most && math.Abs(b.limit-present) < deadBand*present {
 		moved := b.limit != present
