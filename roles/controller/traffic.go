@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -120,6 +121,22 @@ func (t *traffic) of(service string) []*grlv1.TrafficHour {
 		}
 		slices.SortFunc(m.Buckets, func(a, b *grlv1.BucketCallers) int { return cmp.Compare(a.Bucket, b.Bucket) })
 		if m.Pairs != nil || m.Buckets != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// unlimited returns the hours in which somebody sent to services without limits,
+// newest first.
+func (t *traffic) unlimited() []*grlv1.TrafficHour {
+	var out []*grlv1.TrafficHour
+	for _, h := range t.hours {
+		m := &grlv1.TrafficHour{StartMs: h.start.UnixMilli()}
+		for _, service := range slices.Sorted(maps.Keys(h.services)) {
+			m.Services = append(m.Services, h.pairs(service))
+		}
+		if len(m.Services) > 0 {
 			out = append(out, m)
 		}
 	}

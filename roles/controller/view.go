@@ -125,13 +125,13 @@ func (n *node) rollout(r ledger.Rollout) *grlv1.Rollout {
 	return m
 }
 
-// GetTraffic returns who sends to one service.
+// GetTraffic returns who sends to one service, or to those without limits.
 func (v view) GetTraffic(_ context.Context, r *grlv1.GetTrafficRequest) (*grlv1.GetTrafficResponse, error) {
-	if r.GetService() == "" {
-		return nil, rpcError(connect.CodeInvalidArgument, errors.New("service: empty"))
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if r.GetService() == "" {
+		return &grlv1.GetTrafficResponse{Hours: v.traffic.unlimited()}, nil
+	}
 	return &grlv1.GetTrafficResponse{Hours: v.traffic.of(r.GetService())}, nil
 }
 

@@ -1126,8 +1126,9 @@ func (x *Minute) GetCandidateDropped() uint64 {
 }
 
 type GetTrafficRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Service       string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all services without limits.
+	Service       string `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1217,10 +1218,12 @@ func (x *GetTrafficResponse) GetHours() []*TrafficHour {
 // TrafficHour is who sent to a service in one hour: the largest callers of its
 // buckets or, if it has no limits, its largest pairs of caller and procedure.
 type TrafficHour struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	StartMs       int64                  `protobuf:"varint,1,opt,name=start_ms,json=startMs,proto3" json:"start_ms,omitempty"`
-	Buckets       []*BucketCallers       `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Pairs         *ServicePairs          `protobuf:"bytes,3,opt,name=pairs,proto3" json:"pairs,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	StartMs int64                  `protobuf:"varint,1,opt,name=start_ms,json=startMs,proto3" json:"start_ms,omitempty"`
+	Buckets []*BucketCallers       `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Pairs   *ServicePairs          `protobuf:"bytes,3,opt,name=pairs,proto3" json:"pairs,omitempty"`
+	// Without a service asked for: the pairs of each that had no limits.
+	Services      []*ServicePairs `protobuf:"bytes,4,rep,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1272,6 +1275,13 @@ func (x *TrafficHour) GetBuckets() []*BucketCallers {
 func (x *TrafficHour) GetPairs() *ServicePairs {
 	if x != nil {
 		return x.Pairs
+	}
+	return nil
+}
+
+func (x *TrafficHour) GetServices() []*ServicePairs {
+	if x != nil {
+		return x.Services
 	}
 	return nil
 }
@@ -1382,11 +1392,12 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\x11GetTrafficRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\"?\n" +
 	"\x12GetTrafficResponse\x12)\n" +
-	"\x05hours\x18\x01 \x03(\v2\x13.grl.v1.TrafficHourR\x05hours\"\x85\x01\n" +
+	"\x05hours\x18\x01 \x03(\v2\x13.grl.v1.TrafficHourR\x05hours\"\xb7\x01\n" +
 	"\vTrafficHour\x12\x19\n" +
 	"\bstart_ms\x18\x01 \x01(\x03R\astartMs\x12/\n" +
 	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x12*\n" +
-	"\x05pairs\x18\x03 \x01(\v2\x14.grl.v1.ServicePairsR\x05pairs*v\n" +
+	"\x05pairs\x18\x03 \x01(\v2\x14.grl.v1.ServicePairsR\x05pairs\x120\n" +
+	"\bservices\x18\x04 \x03(\v2\x14.grl.v1.ServicePairsR\bservices*v\n" +
 	"\x10ListBucketsOrder\x12\"\n" +
 	"\x1eLIST_BUCKETS_ORDER_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aLIST_BUCKETS_ORDER_DROPPED\x10\x01\x12\x1e\n" +
@@ -1454,21 +1465,22 @@ var file_grl_v1_view_proto_depIdxs = []int32{
 	14, // 11: grl.v1.GetTrafficResponse.hours:type_name -> grl.v1.TrafficHour
 	21, // 12: grl.v1.TrafficHour.buckets:type_name -> grl.v1.BucketCallers
 	22, // 13: grl.v1.TrafficHour.pairs:type_name -> grl.v1.ServicePairs
-	1,  // 14: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
-	7,  // 15: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
-	12, // 16: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
-	9,  // 17: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
-	4,  // 18: grl.v1.ViewService.Explain:input_type -> grl.v1.ExplainRequest
-	2,  // 19: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
-	8,  // 20: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
-	13, // 21: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
-	10, // 22: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
-	5,  // 23: grl.v1.ViewService.Explain:output_type -> grl.v1.ExplainResponse
-	19, // [19:24] is the sub-list for method output_type
-	14, // [14:19] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	22, // 14: grl.v1.TrafficHour.services:type_name -> grl.v1.ServicePairs
+	1,  // 15: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
+	7,  // 16: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
+	12, // 17: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
+	9,  // 18: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
+	4,  // 19: grl.v1.ViewService.Explain:input_type -> grl.v1.ExplainRequest
+	2,  // 20: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
+	8,  // 21: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
+	13, // 22: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
+	10, // 23: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
+	5,  // 24: grl.v1.ViewService.Explain:output_type -> grl.v1.ExplainResponse
+	20, // [20:25] is the sub-list for method output_type
+	15, // [15:20] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_view_proto_init() }

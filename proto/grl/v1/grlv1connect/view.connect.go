@@ -51,7 +51,7 @@ type ViewServiceClient interface {
 	ListBuckets(context.Context, *v1.ListBucketsRequest) (*v1.ListBucketsResponse, error)
 	// GetFleet returns the nodes of the tree.
 	GetFleet(context.Context, *v1.GetFleetRequest) (*v1.GetFleetResponse, error)
-	// GetTraffic returns who sends to one service.
+	// GetTraffic returns who sends to one service, or to those without limits.
 	GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error)
 	// GetHistory returns the minutes of one bucket.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
@@ -168,7 +168,7 @@ type ViewServiceHandler interface {
 	ListBuckets(context.Context, *v1.ListBucketsRequest) (*v1.ListBucketsResponse, error)
 	// GetFleet returns the nodes of the tree.
 	GetFleet(context.Context, *v1.GetFleetRequest) (*v1.GetFleetResponse, error)
-	// GetTraffic returns who sends to one service.
+	// GetTraffic returns who sends to one service, or to those without limits.
 	GetTraffic(context.Context, *v1.GetTrafficRequest) (*v1.GetTrafficResponse, error)
 	// GetHistory returns the minutes of one bucket.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
