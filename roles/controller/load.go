@@ -203,6 +203,41 @@ func (l load) Zones() []string {
 	return append(live, away...)
 }
 
+// Regions returns the same zones by their region, in the order of the first zone
+// of each.
+func (l load) Regions() [][]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	live, away := l.node.rolloutZones(time.Now())
+	return l.node.byRegion(append(live, away...))
+}
+
+// byRegion divides zones by their region, in the order of the first zone of
+// each.
+func (n *node) byRegion(zones []string) [][]string {
+	var regions [][]string
+	at := make(map[string]int) // region → index
+	for _, zone := range zones {
+		region := n.regionOf(zone)
+		i, ok := at[region]
+		if !ok {
+			i = len(regions)
+			at[region] = i
+			regions = append(regions, nil)
+		}
+		regions[i] = append(regions[i], zone)
+	}
+	return regions
+}
+
+// regionOf returns the region of a zone that is there, or was before the start.
+func (n *node) regionOf(zone string) string {
+	if z := n.zones[zone]; z != nil {
+		return z.region
+	}
+	return n.before[zone]
+}
+
 // rolloutZones returns the zones that a rollout goes through: those that live,
 // in their order, and those that are away for less than a step of it, such as
 // all of them when the controller has just begun.
@@ -214,7 +249,7 @@ func (n *node) rolloutZones(now time.Time) (live, away []string) {
 		}
 	}
 	if now.Sub(n.began) < rolloutStep {
-		for _, name := range n.before {
+		for name := range n.before {
 			if !slices.Contains(live, name) && !slices.Contains(away, name) {
 				away = append(away, name)
 			}

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"grl/limiter/law"
+	"grl/roles/controller/desk"
 	"grl/store/ledger"
 )
 
 const (
-	// rolloutStep is how long a zone serves a revision before the next one is
-	// reached.
+	// rolloutStep is how long a zone, or a region, serves a revision before the
+	// next one is reached.
 	rolloutStep = time.Minute
 	// rolloutActor is who the audit names for what a rollout does by itself.
 	rolloutActor = "rollout"
 )
 
-// rollOut takes a rollout from zone to zone, and stops it if it harms, for as
+// rollOut takes a rollout from zone to zone, or from region to region, and stops it if it harms, for as
 // long as this controller leads.
 func (c *Controller) rollOut(ctx context.Context) error {
 	tick := time.NewTicker(law.T)
@@ -55,10 +56,16 @@ func (c *Controller) stepRollout(ctx context.Context, now time.Time) error {
 	reached := func(zone string) bool { return slices.Contains(r.Reached, zone) }
 	live, away := n.rolloutZones(now)
 	waiting, away := slices.DeleteFunc(live, reached), slices.DeleteFunc(away, reached)
+	if r.ByRegion && len(waiting) > 0 {
+		waiting = n.byRegion(waiting)[0]
+	} else {
+		waiting = waiting[:min(len(waiting), 1)]
+	}
+	source := c.state.Head.Source
 	c.mu.Unlock()
 	switch {
 	case bucket != "":
-		return c.stopRollout(ctx, now, r, fmt.Sprintf("%s drops %.0f points more where r%d was rolled out", bucket, 100*rise, r.Revision))
+		return c.stopRollout(ctx, now, r, source, fmt.Sprintf("%s drops %.0f points more where r%d was rolled out", bucket, 100*rise, r.Revision))
 	case now.Sub(r.StepAt) < rolloutStep:
 		return nil
 	case len(waiting) == 0 && len(away) > 0:
@@ -69,7 +76,7 @@ func (c *Controller) stepRollout(ctx context.Context, now time.Time) error {
 	if len(waiting) == 0 {
 		next.State = ledger.RolloutDone
 	} else {
-		next.Reached = append(slices.Clone(r.Reached), waiting[0])
+		next.Reached = append(slices.Clone(r.Reached), waiting...)
 	}
 	if err := c.ledger.SetRollout(ctx, c.act(now, ""), "rollout."+word(next), r, next); err != nil {
 		return err
@@ -90,20 +97,26 @@ func (c *Controller) act(now time.Time, reason string) ledger.Act {
 }
 
 // stopRollout goes back to the revision before: a new one that equals it is
-// active everywhere at once.
-func (c *Controller) stopRollout(ctx context.Context, now time.Time, r ledger.Rollout, reason string) error {
+// active everywhere at once. source is that of the one that harmed: what the
+// configurator did and did not is its own doing, not a person's.
+func (c *Controller) stopRollout(ctx context.Context, now time.Time, r ledger.Rollout, source, reason string) error {
 	documents, err := c.ledger.Documents(ctx, r.From)
 	if err != nil {
 		return err
 	}
 	stopped := r
 	stopped.State, stopped.Reason = ledger.RolloutStopped, reason
+	var sources []ledger.Source
+	if source == desk.MachineSource {
+		sources = []ledger.Source{{Name: source, Hash: fmt.Sprintf("r%d", r.From)}}
+	}
 	revision, err := c.ledger.Apply(ctx, r.Revision, ledger.Change{
 		Act:       c.act(now, reason),
 		Action:    "rollout.stopped",
 		Before:    fmt.Sprintf("r%d", r.Revision),
 		After:     fmt.Sprintf("r%d", r.From),
 		Documents: documents,
+		Sources:   sources,
 		Rollout:   &stopped,
 	})
 	if err != nil {

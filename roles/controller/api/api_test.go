@@ -43,6 +43,7 @@ func (quiet) Cap(string, string) desk.CapLoad {
 }
 
 func (quiet) Zones() []string                              { return []string{"a"} }
+func (quiet) Regions() [][]string                          { return [][]string{{"a"}} }
 func (quiet) Active(context.Context, uint64, uint64) error { return nil }
 
 type server struct {

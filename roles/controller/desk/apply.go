@@ -86,25 +86,21 @@ func (a *application) draft(ctx context.Context, head *snapshot, _ ledger.Rollou
 	if err != nil {
 		return draft{}, err
 	}
+	mergings, merged, err := a.merge(ctx, head, bases)
+	if err != nil {
+		return draft{}, err
+	}
 	changed := map[string]*document{}
 	owed := map[string]string{} // item → what the files say, where it was not taken
 	var kept, clashes []Conflict
-	for _, service := range a.named(head) {
-		m := merging{service: service, head: head.documents[service], ours: a.ours[service], owed: bases.lane.Owed}
-		if m.base, err = bases.document(ctx, service); err != nil {
-			return draft{}, err
-		}
-		got, err := m.merge()
-		if err != nil {
-			return draft{}, err
-		}
-		changed[service] = got.document
-		base := bases.number(service)
-		for _, c := range m.conflicts(base, head.revision, got.kept) {
+	for i, m := range mergings {
+		base := bases.number(m.service)
+		changed[m.service] = merged[i].document
+		for _, c := range m.conflicts(base, head.revision, merged[i].kept) {
 			kept = append(kept, c)
 			owed[c.Bucket] = c.OurText
 		}
-		clashes = append(clashes, m.conflicts(base, head.revision, got.clashes)...)
+		clashes = append(clashes, m.conflicts(base, head.revision, merged[i].clashes)...)
 	}
 	if len(clashes) > 0 {
 		return draft{}, &ConflictError{a.desk.attribute(ctx, clashes)}
@@ -117,6 +113,41 @@ func (a *application) draft(ctx context.Context, head *snapshot, _ ledger.Rollou
 			return a.sources(revision, bases.lane, head, next, owed)
 		},
 	}, nil
+}
+
+// merge merges each service that the files speak of. Where they clash with the
+// configurator alone, they win.
+func (a *application) merge(ctx context.Context, head *snapshot, bases *bases) ([]merging, []merged, error) {
+	var mergings []merging
+	var all []merged
+	open := make(map[string]*contest)
+	for _, service := range a.named(head) {
+		m := merging{service: service, head: head.documents[service], ours: a.ours[service], owed: bases.lane.Owed}
+		var err error
+		if m.base, err = bases.document(ctx, service); err != nil {
+			return nil, nil, err
+		}
+		got, err := m.merge()
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(open, m.contests(bases.number(service), got.clashes))
+		mergings, all = append(mergings, m), append(all, got)
+	}
+	won, err := a.desk.outranked(ctx, open)
+	if err != nil || len(won) == 0 {
+		return mergings, all, err
+	}
+	for i := range mergings {
+		if len(all[i].clashes) == 0 {
+			continue
+		}
+		mergings[i].outranked = won
+		if all[i], err = mergings[i].merge(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return mergings, all, nil
 }
 
 // named returns the services that the files speak of: those they have and, with

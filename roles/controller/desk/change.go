@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type proposal struct {
 	now    bool
 	dryRun bool
 	atOnce bool // it goes to all zones, however large it is
+	// byRegion says that it goes region by region, however small it is.
+	byRegion bool
 	// endsRollout says that it may be made while a rollout is under way.
 	endsRollout bool
 	// draft makes the change of the head, while such a rollout is kept.
@@ -43,6 +46,10 @@ type draft struct {
 	sources func(revision uint64) ([]ledger.Source, error)
 	kept    []Conflict
 	noRails bool // the rails say what they see, and need no force
+	// judged says that the rails were asked: findings is what they say, and none
+	// of it needs force.
+	judged   bool
+	findings []guard.Finding
 }
 
 // change makes a change and returns when it is active here, or says what it
@@ -123,7 +130,7 @@ func (d *Desk) attempt(ctx context.Context, p proposal) (Outcome, error) {
 	changes := changesOf(head, made.next, changed)
 	out.Changed, out.Changes, out.LeftOut = true, changes, max(0, len(changes)-maxChanges)
 	out.Changes = changes[:len(changes)-out.LeftOut]
-	forced, err := d.guard(ctx, p, made.noRails, head, made.next, changed, &out)
+	forced, err := d.guard(ctx, p, made, head, changed, &out)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -138,10 +145,13 @@ func (d *Desk) attempt(ctx context.Context, p proposal) (Outcome, error) {
 }
 
 // guard asks the rails. It reports whether the change passes them by force.
-func (d *Desk) guard(ctx context.Context, p proposal, noRails bool, head, next *snapshot, changed []string, out *Outcome) (forced bool, err error) {
-	pairs := guard.Pairs(head.services(changed), next.services(changed))
-	findings := guard.Judge(pairs, head.buckets(), d.past(ctx))
-	if noRails {
+func (d *Desk) guard(ctx context.Context, p proposal, made draft, head *snapshot, changed []string, out *Outcome) (forced bool, err error) {
+	findings := made.findings
+	if !made.judged {
+		pairs := guard.Pairs(head.services(changed), made.next.services(changed))
+		findings = guard.Judge(pairs, head.buckets(), d.past(ctx, historyWithin))
+	}
+	if made.noRails {
 		for i := range findings {
 			findings[i].NeedsForce = false
 		}
@@ -159,19 +169,31 @@ func (d *Desk) guard(ctx context.Context, p proposal, noRails bool, head, next *
 	return len(needed) > 0, nil
 }
 
-// plan decides whether the change goes zone by zone: not the first one, before
-// which nothing was limited.
+// plan decides whether the change goes zone by zone, or region by region: not
+// the first one, before which nothing was limited.
 func (d *Desk) plan(p proposal, forced bool, head *snapshot, out *Outcome) {
-	zones := d.opts.Traffic.Zones()
-	if len(zones) < 2 || head.revision.Number == 0 || p.now || p.atOnce || !forced && len(out.Changes) <= smallChange {
+	steps := d.steps(p)
+	if len(steps) < 2 || head.revision.Number == 0 || p.now || p.atOnce || !p.byRegion && !forced && len(out.Changes) <= smallChange {
 		return
 	}
 	now := time.Now()
 	out.Rollout = &ledger.Rollout{
 		Revision: head.revision.Number + 1, From: head.revision.Number, State: ledger.RolloutRunning,
-		Reached: []string{zones[0]}, Forced: forced, StartedAt: now, StepAt: now,
+		Reached: steps[0], Forced: forced, ByRegion: p.byRegion, StartedAt: now, StepAt: now,
 	}
-	out.Waiting = zones[1:]
+	out.Waiting = slices.Concat(steps[1:]...)
+}
+
+// steps returns the zones that a rollout reaches together, in its order.
+func (d *Desk) steps(p proposal) [][]string {
+	if p.byRegion {
+		return d.opts.Traffic.Regions()
+	}
+	var steps [][]string
+	for _, zone := range d.opts.Traffic.Zones() {
+		steps = append(steps, []string{zone})
+	}
+	return steps
 }
 
 func (d *Desk) commit(ctx context.Context, p proposal, forced bool, head *snapshot, made draft, changes []Change, out Outcome) (Outcome, error) {
@@ -262,14 +284,14 @@ func auditTexts(changes []Change) (before, after string) {
 // noSources is that of a draft which comes from no files.
 func noSources(uint64) ([]ledger.Source, error) { return nil, nil }
 
-// historyWithin is how long the rails may read history in all. What they do not
-// get to counts as unknown.
+// historyWithin is how long the rails may read history in all, of what a person
+// waits for. What they do not get to counts as unknown.
 const historyWithin = 5 * time.Second
 
-// past returns what the rails ask for of a pair.
-func (d *Desk) past(ctx context.Context) func(guard.Pair) guard.Past {
+// past returns what the rails ask for of a pair, for as long as within.
+func (d *Desk) past(ctx context.Context, within time.Duration) func(guard.Pair) guard.Past {
 	now := time.Now()
-	end := now.Add(historyWithin)
+	end := now.Add(within)
 	return func(p guard.Pair) guard.Past {
 		var past guard.Past
 		if time.Now().After(end) {

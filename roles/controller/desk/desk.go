@@ -36,6 +36,9 @@ type Traffic interface {
 	// Zones returns the names of the zones that live, in the order in which a
 	// rollout reaches them.
 	Zones() []string
+	// Regions returns the same zones by their region, in the order in which a
+	// rollout that goes region by region reaches them.
+	Regions() [][]string
 	// Active returns once this controller has installed a revision and serial,
 	// or later ones.
 	Active(ctx context.Context, revision, serial uint64) error

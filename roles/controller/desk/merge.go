@@ -12,6 +12,8 @@ import (
 type merging struct {
 	service          string
 	base, head, ours *document
+	// outranked are the items in which ours wins over what the head changed.
+	outranked map[string]bool
 	// owed has, by item, the hash of what the files said when they were last
 	// applied where that was not what the base revision says.
 	owed map[string]string
@@ -43,7 +45,7 @@ func (m merging) merge() (merged, error) {
 			if ours[key] != head[key] {
 				out.kept = append(out.kept, key)
 			}
-		case m.changedTheirs(key, base, head):
+		case m.changedTheirs(key, base, head) && !m.outranked[key]:
 			out.clashes = append(out.clashes, key)
 		default:
 			result[key] = ours[key]

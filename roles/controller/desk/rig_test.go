@@ -24,7 +24,8 @@ type town struct {
 	now     map[string]float64
 	history map[string][]guard.Cell
 	zones   []string
-	stuck   bool // installs nothing any more
+	regions [][]string // nil: all zones are of one
+	stuck   bool       // installs nothing any more
 }
 
 func (w *town) Offered(service string, m limiter.Match) (float64, bool) {
@@ -51,6 +52,15 @@ func (w *town) Zones() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.zones
+}
+
+func (w *town) Regions() [][]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.regions == nil {
+		return [][]string{w.zones}
+	}
+	return w.regions
 }
 
 func (w *town) Active(ctx context.Context, _, _ uint64) error {
