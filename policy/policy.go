@@ -65,6 +65,9 @@ type Kind struct {
 	// Least is the history below which it only proposes or shadows; 0: none is
 	// needed.
 	Least time.Duration
+	// Step is within which a limit is lowered by at most one Spec.MaxStep, however
+	// often the policy runs; a cycle, if that is longer.
+	Step time.Duration
 	// Exact says that its limits are agreed ones: they are not rounded, and change
 	// however little they move.
 	Exact bool
@@ -73,12 +76,12 @@ type Kind struct {
 
 // kinds is the table of policies: a new one is a file and a line here.
 var kinds = []Kind{
-	{Name: "peak", Cycle: "0 2 * * *", History: 4 * week, Least: 3 * week, New: newPeak},
+	{Name: "peak", Cycle: "0 2 * * *", History: 4 * week, Least: 3 * week, Step: day, New: newPeak},
 	{
-		Name: "forecast", Cycle: "0 * * * *", History: 4 * week, Least: 3 * week,
+		Name: "forecast", Cycle: "0 * * * *", History: 4 * week, Least: 3 * week, Step: day,
 		New: func(s *Spec) Policy { return NewForecast(s) },
 	},
-	{Name: "quota", Cycle: "0 0 * * *", Exact: true, New: newQuota},
+	{Name: "quota", Cycle: "0 0 * * *", Step: day, Exact: true, New: newQuota},
 }
 
 // Kinds returns the table of policies. It is not changed.
