@@ -30,7 +30,7 @@ var rules = map[string]Rule{
 
 	grlv1connect.ViewServiceListBucketsProcedure: {People: Viewer},
 	grlv1connect.ViewServiceGetFleetProcedure:    {People: Viewer},
-	grlv1connect.ViewServiceGetTrafficProcedure:  {People: Viewer},
+	grlv1connect.ViewServiceGetTrafficProcedure:  {People: Viewer, Nodes: byConfigurators},
 	grlv1connect.ViewServiceGetHistoryProcedure:  {People: Viewer},
 	grlv1connect.ViewServiceExplainProcedure:     {People: Viewer},
 
@@ -38,7 +38,7 @@ var rules = map[string]Rule{
 	grlv1connect.ConfigServiceRollbackProcedure:         {People: Editor},
 	grlv1connect.ConfigServicePromoteProcedure:          {People: Editor},
 	grlv1connect.ConfigServiceFinishRolloutProcedure:    {People: Admin},
-	grlv1connect.ConfigServiceGetConfigurationProcedure: {People: Viewer},
+	grlv1connect.ConfigServiceGetConfigurationProcedure: {People: Viewer, Nodes: byConfigurators},
 	grlv1connect.ConfigServiceListRevisionsProcedure:    {People: Viewer},
 
 	grlv1connect.IncidentServicePlaceCapProcedure: {People: Editor},
@@ -50,7 +50,7 @@ var rules = map[string]Rule{
 	grlv1connect.PolicyServiceApplyPoliciesProcedure:       {People: Editor},
 	grlv1connect.PolicyServiceDeletePolicyProcedure:        {People: Editor},
 	grlv1connect.PolicyServiceRollbackPoliciesProcedure:    {People: Editor},
-	grlv1connect.PolicyServiceGetPoliciesProcedure:         {People: Viewer},
+	grlv1connect.PolicyServiceGetPoliciesProcedure:         {People: Viewer, Nodes: byConfigurators},
 	grlv1connect.PolicyServiceListPolicyRevisionsProcedure: {People: Viewer},
 
 	grlv1connect.RLCServiceRequestRunProcedure:      {People: Editor},
@@ -90,7 +90,11 @@ var rules = map[string]Rule{
 }
 
 // configurators is the rule of what a configurator alone asks of a controller.
-var configurators = Rule{Nodes: map[string][]string{Controller: {Configurator}}}
+// Without certificates it is an admin's token that proves one.
+var configurators = Rule{People: Admin, Nodes: byConfigurators}
+
+// byConfigurators lets a configurator read what people do too.
+var byConfigurators = map[string][]string{Controller: {Configurator}}
 
 // pages are the paths besides procedures that anyone may ask for. All others
 // need a viewer.
