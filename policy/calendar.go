@@ -17,6 +17,17 @@ func (s *Spec) eventFactor(t time.Time) float64 {
 	return factor
 }
 
+// eventsAt returns the names of the events of t.
+func (s *Spec) eventsAt(t time.Time) []string {
+	var names []string
+	for _, e := range s.Events {
+		if !t.Before(e.From) && t.Before(e.To) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
 // mostEventFactor returns the highest factor of [from, to), and a time that has
 // it. A limit that holds all that time must fit the most that is expected in it.
 func (s *Spec) mostEventFactor(from, to time.Time) (float64, time.Time) {

@@ -21,15 +21,8 @@ type outlook struct {
 
 // outlook returns what the policy knows without history.
 func (p peak) outlook(in Input) outlook {
-	o := outlook{second: p.spec.secondOverMinute(in)}
 	factor, at := p.spec.mostEventFactor(in.Now, in.Now.Add(nightAhead))
-	o.event = factor
-	for _, e := range p.spec.Events {
-		if !at.Before(e.From) && at.Before(e.To) {
-			o.during = append(o.during, e.Name)
-		}
-	}
-	return o
+	return outlook{second: p.spec.secondOverMinute(in), event: factor, during: p.spec.eventsAt(at)}
 }
 
 // sparse reports whether the floor of rare events sets the limit.
