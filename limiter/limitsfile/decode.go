@@ -2,113 +2,97 @@ package limitsfile
 
 import (
 	"fmt"
-	"strings"
 
 	"grl/limiter"
+	"grl/limiter/yamlfile"
 )
 
 // decode reads what one file says, as far as it can be read. What the file's
 // parts say about each other is for merge.
 func decode(name string, data []byte) (*File, Errors) {
-	d := &decoder{file: &File{Name: name}, seen: map[string]place{}}
-	if d.errs = scanBytes(name, data); len(d.errs) > 0 {
-		return d.file, d.errs
+	d := &decoder{Decoder: yamlfile.Decoder{File: name}, file: &File{Name: name}, seen: map[string]yamlfile.Place{}}
+	if d.Errs = yamlfile.Scan(name, data, MaxFileBytes); len(d.Errs) > 0 {
+		return d.file, d.Errs
 	}
-	for p := range pieces(data) {
-		if d.full() {
-			d.errs = append(d.errs, &Error{
-				File: name, Line: p.line, Column: 1,
-				Problem: fmt.Sprintf("%d errors: the file was not read from here on", MaxErrors),
-			})
+	for p := range yamlfile.Pieces(data, exampleKey) {
+		if d.Full() {
+			d.Problem(yamlfile.Place{Line: p.Line, Column: 1}, "", fmt.Sprintf("%d errors: the file was not read from here on", MaxErrors))
 			break
 		}
 		d.piece(p)
 	}
 	d.finish()
-	return d.file, d.errs
+	return d.file, d.Errs
 }
+
+// exampleKey is what the first line of a limits file may be.
+const exampleKey = "service: payments"
 
 // decoder gathers what a file says, and what is wrong with it.
 type decoder struct {
+	yamlfile.Decoder
 	file *File
-	errs Errors
-	seen map[string]place // keys of the file so far
+	seen map[string]yamlfile.Place // keys of the file so far
 
 	list  string // the key whose items the item pieces are; "" refuses them
 	items int    // of that list so far
 }
 
-func (d *decoder) full() bool { return len(d.errs) >= MaxErrors }
-
-// fail notes that the value at key is not what it may be.
-func (d *decoder) fail(at place, key, found, expected string) {
-	d.errs = append(d.errs, &Error{File: d.file.Name, Line: at.line, Column: at.column, Key: key, Found: found, Expected: expected})
-}
-
-// problem notes what is wrong where found and expected would not say it.
-func (d *decoder) problem(at place, key, problem string) {
-	d.errs = append(d.errs, &Error{File: d.file.Name, Line: at.line, Column: at.column, Key: key, Problem: problem})
-}
-
-func (d *decoder) piece(p piece) {
-	if p.kind == badPiece {
-		d.fail(place{p.line, p.column}, "", p.found, p.expected)
+func (d *decoder) piece(p yamlfile.Piece) {
+	if p.Kind == yamlfile.BadPiece {
+		d.Fail(yamlfile.Place{Line: p.Line, Column: p.Column}, "", p.Found, p.Expected)
 		return
 	}
-	if p.kind == itemPiece && d.list == "" {
+	if p.Kind == yamlfile.ItemPiece && d.list == "" {
 		return // the list was refused as a whole
 	}
-	if c := p.text[0]; c == '{' || c == '[' {
-		d.fail(place{p.line, 1}, "", "a value in brackets", "keys at the start of the line, such as \"service: payments\"")
+	if c := p.Text[0]; c == '{' || c == '[' {
+		d.Fail(yamlfile.Place{Line: p.Line, Column: 1}, "", "a value in brackets", "keys at the start of the line, such as \"service: payments\"")
 		return
 	}
-	n, bad := parsePiece(p)
+	n, bad := p.Parse()
 	if bad != nil {
-		d.errs = append(d.errs, &Error{
-			File: d.file.Name, Line: bad.line, Column: bad.column,
-			Problem: bad.problem, Found: bad.found, Expected: bad.expected,
-		})
-		if p.kind != itemPiece {
+		bad.File = d.File
+		d.Errs = append(d.Errs, bad)
+		if p.Kind != yamlfile.ItemPiece {
 			d.list = ""
-			d.seen[leadingWord(p.text)] = place{p.line, 1} // it is there, though wrong
+			d.seen[p.LeadingWord()] = yamlfile.Place{Line: p.Line, Column: 1} // it is there, though wrong
 		}
 		return
 	}
-	if p.kind == itemPiece {
+	if p.Kind == yamlfile.ItemPiece {
 		d.itemPiece(n)
 		return
 	}
-	d.keyPiece(n, p.kind == listPiece)
+	d.keyPiece(n, p.Kind == yamlfile.ListPiece)
 }
 
-func leadingWord(text string) string { return text[:len(text)-len(strings.TrimLeft(text, wordChars))] }
-
-func (d *decoder) itemPiece(n *node) {
-	if n.kind != listNode || len(n.items) != 1 {
-		d.fail(n.place, d.list, n.describe(), `one item behind "- "`)
+func (d *decoder) itemPiece(n *yamlfile.Node) {
+	if n.Kind != yamlfile.List || len(n.Items) != 1 {
+		d.Fail(n.Place, d.list, n.Describe(), `one item behind "- "`)
 		return
 	}
-	d.item(n.items[0])
+	d.item(n.Items[0])
 }
 
 // keyPiece takes a key of the file. With follows its list comes in pieces.
-func (d *decoder) keyPiece(n *node, follows bool) {
+func (d *decoder) keyPiece(n *yamlfile.Node, follows bool) {
 	d.list, d.items = "", 0
-	if n.kind != mappingNode {
-		d.fail(n.place, "", n.describe(), `keys with values, such as "service: payments"`)
+	if n.Kind != yamlfile.Mapping {
+		d.Fail(n.Place, "", n.Describe(), `keys with values, such as "service: payments"`)
 		return
 	}
-	lists := func(key string) func(*node, string) {
-		return func(v *node, path string) { d.wholeList(v, key, follows) }
+	lists := func(key string) func(*yamlfile.Node, string) {
+		return func(v *yamlfile.Node, path string) { d.wholeList(v, key, follows) }
 	}
-	d.keys(n, "", d.seen, fields{
+	d.Keys(n, "", d.seen, yamlfile.Fields{
 		"service": d.service,
-		"owner": func(v *node, path string) {
-			d.file.Service.Owner, d.file.owner = d.name(v, path, ownerName), v.place
+		"owner": func(v *yamlfile.Node, path string) {
+			d.file.Service.Owner, d.file.owner = d.Name(v, path, ownerName), v.Place
 		},
-		"enforce": func(v *node, path string) {
-			word := d.word(v, path, "inbound", "outbound")
-			if d.file.enforce = v.place; word == "outbound" {
+		"enforce": func(v *yamlfile.Node, path string) {
+			word := d.Word(v, path, "inbound", "outbound")
+			if d.file.enforce = v.Place; word == "outbound" {
 				d.file.Service.Enforce = limiter.Outbound
 			}
 		},
@@ -118,29 +102,29 @@ func (d *decoder) keyPiece(n *node, follows bool) {
 	})
 }
 
-func (d *decoder) service(v *node, path string) {
-	d.file.Service.Name, d.file.service = d.name(v, path, serviceName), v.place
+func (d *decoder) service(v *yamlfile.Node, path string) {
+	d.file.Service.Name, d.file.service = d.Name(v, path, yamlfile.ServiceName), v.Place
 }
 
 // wholeList takes a list that is written behind its key; one that follows in
 // pieces it only opens.
-func (d *decoder) wholeList(v *node, key string, follows bool) {
+func (d *decoder) wholeList(v *yamlfile.Node, key string, follows bool) {
 	d.list = key
 	if follows {
 		return
 	}
-	if v.kind != listNode {
-		d.fail(v.place, key, v.describe(), "a list")
+	if v.Kind != yamlfile.List {
+		d.Fail(v.Place, key, v.Describe(), "a list")
 		d.list = ""
 		return
 	}
-	for _, item := range v.items {
+	for _, item := range v.Items {
 		d.item(item)
 	}
 }
 
 // item takes one item of the open list.
-func (d *decoder) item(n *node) {
+func (d *decoder) item(n *yamlfile.Node) {
 	path := fmt.Sprintf("%s[%d]", d.list, d.items)
 	d.items++
 	most := MaxListItems
@@ -148,7 +132,7 @@ func (d *decoder) item(n *node) {
 		most = MaxBuckets
 	}
 	if d.items > most {
-		d.fail(n.place, d.list, fmt.Sprintf("more than %d", most), fmt.Sprintf("at most %d", most))
+		d.Fail(n.Place, d.list, fmt.Sprintf("more than %d", most), fmt.Sprintf("at most %d", most))
 		d.list = ""
 		return
 	}
@@ -156,7 +140,7 @@ func (d *decoder) item(n *node) {
 	case "routes":
 		if route, ok := d.route(n, path); ok {
 			d.file.Service.Routes = append(d.file.Service.Routes, route)
-			d.file.routes = append(d.file.routes, item{n.place, d.items - 1})
+			d.file.routes = append(d.file.routes, item{n.Place, d.items - 1})
 		}
 	case "exempt":
 		if m, ok := d.match(n, path); ok {
@@ -165,64 +149,21 @@ func (d *decoder) item(n *node) {
 	case "buckets":
 		if b, ok := d.bucket(n, path); ok {
 			d.file.Service.Buckets = append(d.file.Service.Buckets, b)
-			d.file.buckets = append(d.file.buckets, item{n.place, d.items - 1})
+			d.file.buckets = append(d.file.buckets, item{n.Place, d.items - 1})
 		}
 	}
 }
 
 // finish notes what a whole file must have, and names the buckets' service.
 func (d *decoder) finish() {
-	if _, ok := d.seen["service"]; !ok && !d.full() {
+	if _, ok := d.seen["service"]; !ok && !d.Full() {
 		found := `no key "service"`
-		if len(d.seen) == 0 && len(d.errs) == 0 {
+		if len(d.seen) == 0 && len(d.Errs) == 0 {
 			found = "an empty file"
 		}
-		d.fail(place{1, 1}, "", found, `the service that the file limits, as "service: payments"`)
+		d.Fail(yamlfile.Place{Line: 1, Column: 1}, "", found, `the service that the file limits, as "service: payments"`)
 	}
 	for i := range d.file.Service.Buckets {
 		d.file.Service.Buckets[i].Service = d.file.Service.Name
 	}
-}
-
-// fields says what to do with the value of each key of a mapping; nil is a key
-// that a later version takes.
-type fields map[string]func(v *node, path string)
-
-// keys hands the values of a mapping out. Keys that are unknown, repeated or
-// not supported yet are errors. seen has the keys met so far.
-func (d *decoder) keys(n *node, path string, seen map[string]place, f fields) {
-	for _, p := range n.pairs {
-		key, at := p.key.text, join(path, p.key.text)
-		take, known := f[key]
-		switch first, again := seen[key]; {
-		case p.key.kind != plainNode && p.key.kind != quotedNode || !known:
-			d.unknownKey(p.key, path, f)
-		case again:
-			d.problem(p.key.place, at, fmt.Sprintf("given twice: first on line %d, column %d", first.line, first.column))
-		case take == nil:
-			d.problem(p.key.place, at, "not supported yet")
-			seen[key] = p.key.place
-		default:
-			seen[key] = p.key.place
-			take(p.value, at)
-		}
-	}
-}
-
-func (d *decoder) unknownKey(key *node, path string, f fields) {
-	expected := "one of " + strings.Join(supported(f), ", ")
-	if near := nearest(key.text, f); near != "" {
-		expected = fmt.Sprintf("%q, or %s", near, expected)
-	}
-	d.errs = append(d.errs, &Error{
-		File: d.file.Name, Line: key.line, Column: key.column, Key: path,
-		Problem: "unknown key", Found: key.describe(), Expected: expected,
-	})
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return clip(key)
-	}
-	return path + "." + clip(key)
 }

@@ -4,18 +4,14 @@
 //
 // The reader is strict. Unknown and repeated keys, wrong units, numbers out of
 // range, unknown words and bad names are errors, and it reports all of them at
-// once, each with its place. It takes a subset of YAML in which what a reader
-// sees is what holds: one document, keys at the start of a line, no anchors,
-// aliases, tags, block scalars or tabs.
-//
-// The work is bounded: the text is cut at the keys of the file and the items
-// of their lists, and the YAML library sees one such piece at a time.
+// once, each with its place. It takes the subset of YAML of package yamlfile.
 package limitsfile
 
 import (
 	"slices"
 
 	"grl/limiter"
+	"grl/limiter/yamlfile"
 )
 
 // Bounds on what is accepted.
@@ -23,7 +19,7 @@ const (
 	MaxFileBytes  = 16 << 20 // of one file
 	MaxTotalBytes = 64 << 20 // of all files of a directory
 	MaxBuckets    = 100_000  // of a configuration
-	MaxNameBytes  = 256
+	MaxNameBytes  = yamlfile.MaxNameBytes
 	MaxListItems  = 10_000 // routes of a service, and exempt entries of it
 	MaxRegions    = 200    // limits of single regions in a bucket
 	MinRPS        = 0.001
@@ -39,8 +35,15 @@ const (
 	// MaxTierValues bounds the header values that tiers of a service tell
 	// apart: each may take a counter for each caller and procedure.
 	MaxTierValues = 64
-	MaxErrors     = 100 // of one file; the rest of the file is not read
+	MaxErrors     = yamlfile.MaxErrors // of one file; the rest of the file is not read
 )
+
+// Error is one thing in a limits file that does not hold.
+type Error = yamlfile.Error
+
+// Errors are all the things that do not hold, sorted by file and place. It is
+// never empty where it is returned as an error.
+type Errors = yamlfile.Errors
 
 // File is one limits file that holds by itself. Read only.
 type File struct {
@@ -49,20 +52,16 @@ type File struct {
 	// Service has the file's content, in the order of the file.
 	Service limiter.Service
 
-	service place
-	owner   place  // zero: the file does not say
-	enforce place  // zero: the file does not say
-	routes  []item // of Service.Routes
-	buckets []item // of Service.Buckets
+	service yamlfile.Place
+	owner   yamlfile.Place // zero: the file does not say
+	enforce yamlfile.Place // zero: the file does not say
+	routes  []item         // of Service.Routes
+	buckets []item         // of Service.Buckets
 }
-
-// place is a position in a file, both counted from 1 and columns in
-// characters; zero means none.
-type place struct{ line, column int }
 
 // item is where an item of a list stands, and its index in the file's list.
 type item struct {
-	place
+	yamlfile.Place
 	index int
 }
 
@@ -72,7 +71,7 @@ func Parse(name string, data []byte) (*File, error) {
 	f, errs := decode(name, data)
 	_, more := merge([]*File{f})
 	if errs = append(errs, more...); len(errs) > 0 {
-		return nil, errs.sorted()
+		return nil, errs.Sorted()
 	}
 	return f, nil
 }
@@ -83,7 +82,7 @@ func Parse(name string, data []byte) (*File, error) {
 func Merge(files []*File) ([]limiter.Service, error) {
 	services, errs := merge(files)
 	if len(errs) > 0 {
-		return nil, errs.sorted()
+		return nil, errs.Sorted()
 	}
 	return services, nil
 }
@@ -99,7 +98,7 @@ func Load(sources []Source) ([]limiter.Service, error) {
 	}
 	services, more := merge(files)
 	if errs = append(errs, more...); len(errs) > 0 {
-		return nil, errs.sorted()
+		return nil, errs.Sorted()
 	}
 	return services, nil
 }

@@ -70,7 +70,7 @@ func TestDocumentedExamples(t *testing.T) {
 		text, rest, _ = strings.Cut(after, "```\n")
 		buckets = append(buckets, limitsfile.CountBuckets(load(t, limitsfile.Source{Name: "concepts.md", Data: []byte(text)})))
 	}
-	if want := []int{4, 1, 1, 1, 1, 1, 1}; !slices.Equal(buckets, want) {
+	if want := []int{4, 1, 1, 1, 1, 1, 1, 1}; !slices.Equal(buckets, want) {
 		t.Errorf("the examples have %v buckets, want %v", buckets, want)
 	}
 }

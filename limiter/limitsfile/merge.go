@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"grl/limiter"
+	"grl/limiter/yamlfile"
 )
 
 // merge joins files into services. Files without a service's name are left
@@ -27,7 +28,7 @@ func merge(files []*File) ([]limiter.Service, Errors) {
 		byService[name] = append(byService[name], f)
 		if buckets += len(f.Service.Buckets); buckets > MaxBuckets {
 			return nil, Errors{{
-				File: f.Name, Line: f.service.line, Column: f.service.column,
+				File: f.Name, Line: f.service.Line, Column: f.service.Column,
 				Found: fmt.Sprintf("more than %d buckets in all files up to this one", MaxBuckets), Expected: fmt.Sprintf("at most %d", MaxBuckets),
 			}}
 		}
@@ -61,7 +62,7 @@ func mergeService(name string, files []*File) (limiter.Service, Errors) {
 	if len(routes) > MaxListItems || len(s.Exempt) > MaxListItems {
 		last := files[len(files)-1]
 		errs = append(errs, &Error{
-			File: last.Name, Line: last.service.line, Column: last.service.column,
+			File: last.Name, Line: last.service.Line, Column: last.service.Column,
 			Found: fmt.Sprintf("%d routes and %d exempt entries of the service", len(routes), len(s.Exempt)), Expected: fmt.Sprintf("at most %d of each", MaxListItems),
 		})
 	} else {
@@ -76,14 +77,14 @@ func mergeService(name string, files []*File) (limiter.Service, Errors) {
 func agree(s *limiter.Service, files []*File) (errs Errors) {
 	var owner, enforce *File
 	for _, f := range files {
-		if f.owner != (place{}) {
+		if f.owner != (yamlfile.Place{}) {
 			if owner == nil {
 				owner, s.Owner = f, f.Service.Owner
 			} else if f.Service.Owner != s.Owner {
 				errs = append(errs, disagreement(f, f.owner, "owner", f.Service.Owner, s.Owner, owner, owner.owner))
 			}
 		}
-		if f.enforce != (place{}) {
+		if f.enforce != (yamlfile.Place{}) {
 			if enforce == nil {
 				enforce, s.Enforce = f, f.Service.Enforce
 			} else if f.Service.Enforce != s.Enforce {
@@ -94,11 +95,11 @@ func agree(s *limiter.Service, files []*File) (errs Errors) {
 	return errs
 }
 
-func disagreement(f *File, at place, key, found, expected string, first *File, firstAt place) *Error {
+func disagreement(f *File, at yamlfile.Place, key, found, expected string, first *File, firstAt yamlfile.Place) *Error {
 	return &Error{
-		File: f.Name, Line: at.line, Column: at.column, Key: key,
-		Problem: "files of service " + f.Service.Name + " disagree", Found: quote(found),
-		Expected: fmt.Sprintf("%s as at %s:%d:%d", quote(expected), first.Name, firstAt.line, firstAt.column),
+		File: f.Name, Line: at.Line, Column: at.Column, Key: key,
+		Problem: "files of service " + f.Service.Name + " disagree", Found: yamlfile.Quote(found),
+		Expected: fmt.Sprintf("%s as at %s:%d:%d", yamlfile.Quote(expected), first.Name, firstAt.Line, firstAt.Column),
 	}
 }
 
@@ -117,13 +118,13 @@ type placedBucket struct {
 }
 
 func (b placedBucket) String() string {
-	return fmt.Sprintf("%q at %s:%d:%d", b.bucket.Name, b.file.Name, b.at.line, b.at.column)
+	return fmt.Sprintf("%q at %s:%d:%d", b.bucket.Name, b.file.Name, b.at.Line, b.at.Column)
 }
 
 func (b placedBucket) problem(format string, args ...any) *Error {
 	return &Error{
-		File: b.file.Name, Line: b.at.line, Column: b.at.column, Key: fmt.Sprintf("buckets[%d]", b.at.index),
-		Problem: quote(b.bucket.Name) + " " + fmt.Sprintf(format, args...),
+		File: b.file.Name, Line: b.at.Line, Column: b.at.Column, Key: fmt.Sprintf("buckets[%d]", b.at.index),
+		Problem: yamlfile.Quote(b.bucket.Name) + " " + fmt.Sprintf(format, args...),
 	}
 }
 
@@ -170,9 +171,9 @@ func checkProcedures(files []*File, routes []string) (errs Errors) {
 			pattern := string(b.bucket.Match.Procedure)
 			switch {
 			case strings.HasPrefix(pattern, "/"):
-				errs = append(errs, b.problem("matches no request: procedure %s is a path, and procedures are pkg.Service/Method or METHOD /route", quote(pattern)))
+				errs = append(errs, b.problem("matches no request: procedure %s is a path, and procedures are pkg.Service/Method or METHOD /route", yamlfile.Quote(pattern)))
 			case len(routes) > 0 && !isRouted(b.bucket.Match.Procedure, routes):
-				errs = append(errs, b.problem("matches no request: procedure %s is none of the service's routes", quote(pattern)))
+				errs = append(errs, b.problem("matches no request: procedure %s is none of the service's routes", yamlfile.Quote(pattern)))
 			}
 			if len(errs) >= MaxErrors {
 				return errs
@@ -213,8 +214,8 @@ func selectionOf(b *limiter.Bucket) selection {
 }
 
 // canonical returns s in the order and form in which equal meaning is equal
-// value: lists without an order sorted, repeated routes and exempt entries once, cost 1 left
-// out. It shares nothing that it changes.
+// value: lists without an order sorted, repeated routes and exempt entries once, cost 1
+// and UTC left out. It shares nothing that it changes.
 func canonical(s limiter.Service) limiter.Service {
 	s.Routes = compacted(s.Routes, strings.Compare)
 	s.Exempt = compacted(s.Exempt, compareMatch)
@@ -224,6 +225,9 @@ func canonical(s limiter.Service) limiter.Service {
 		b := &s.Buckets[i]
 		if b.Cost.Fixed == 1 {
 			b.Cost.Fixed = 0
+		}
+		if b.TimeZone == "UTC" {
+			b.TimeZone = ""
 		}
 		b.Tiers = compacted(b.Tiers, nil)
 		for j := range b.Tiers {

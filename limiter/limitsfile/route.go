@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"grl/limiter/yamlfile"
 )
 
 // route reads one net/http ServeMux pattern.
-func (d *decoder) route(n *node, path string) (string, bool) {
-	route, ok := d.text(n, path, `a route, such as "GET /v1/charges/{id}"`)
+func (d *decoder) route(n *yamlfile.Node, path string) (string, bool) {
+	route, ok := d.Scalar(n, path, `a route, such as "GET /v1/charges/{id}"`)
 	if !ok {
 		return "", false
 	}
-	if expected := procedureName.fault(route); expected != "" {
-		d.fail(n.place, path, quote(route), expected)
+	if expected := procedureName.Fault(route); expected != "" {
+		d.Fail(n.Place, path, yamlfile.Quote(route), expected)
 		return "", false
 	}
 	if why := register(http.NewServeMux(), route); why != "" {
-		d.fail(n.place, path, quote(route), "a net/http ServeMux pattern: "+why)
+		d.Fail(n.Place, path, yamlfile.Quote(route), "a net/http ServeMux pattern: "+why)
 		return "", false
 	}
 	return route, true
@@ -45,7 +47,7 @@ func reason(panicked string) string {
 	if _, cause, ok := strings.Cut(line, `": `); ok {
 		line = cause
 	}
-	return clip(line)
+	return yamlfile.Clip(line)
 }
 
 // placedRoute is a route of a service and where it stands.
@@ -56,7 +58,7 @@ type placedRoute struct {
 }
 
 func (r placedRoute) String() string {
-	return fmt.Sprintf("%s at %s:%d:%d", quote(r.route), r.file.Name, r.at.line, r.at.column)
+	return fmt.Sprintf("%s at %s:%d:%d", yamlfile.Quote(r.route), r.file.Name, r.at.Line, r.at.Column)
 }
 
 // checkRoutes reports the routes that cannot stand beside an earlier one, with
@@ -72,10 +74,10 @@ func checkRoutes(routes []placedRoute) (errs Errors) {
 		if other := conflicting(routes[:i], r.route); other != nil && other.route == r.route {
 			problem = fmt.Sprintf("the same as %v", other)
 		} else if other != nil {
-			problem = fmt.Sprintf("%s conflicts with %v: %s", quote(r.route), other, why)
+			problem = fmt.Sprintf("%s conflicts with %v: %s", yamlfile.Quote(r.route), other, why)
 		}
 		errs = append(errs, &Error{
-			File: r.file.Name, Line: r.at.line, Column: r.at.column,
+			File: r.file.Name, Line: r.at.Line, Column: r.at.Column,
 			Key: fmt.Sprintf("routes[%d]", r.at.index), Problem: problem,
 		})
 		if len(errs) >= MaxErrors {

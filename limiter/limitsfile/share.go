@@ -7,53 +7,54 @@ import (
 	"strings"
 
 	"grl/limiter"
+	"grl/limiter/yamlfile"
 )
 
 var shares = map[string]limiter.Share{"proportional": limiter.Proportional, "max-min": limiter.MaxMin}
 
 // weights reads a mapping from caller to weight.
-func (d *decoder) weights(n *node, path string) map[string]float64 {
-	if !d.isMapping(n, path, "a mapping from caller to weight, such as {checkout: 2}") {
+func (d *decoder) weights(n *yamlfile.Node, path string) map[string]float64 {
+	if !d.IsMapping(n, path, "a mapping from caller to weight, such as {checkout: 2}") {
 		return nil
 	}
-	if len(n.pairs) == 0 || len(n.pairs) > MaxWeights {
-		d.fail(n.place, path, fmt.Sprintf("%d weights", len(n.pairs)), fmt.Sprintf("1 to %d", MaxWeights))
+	if len(n.Pairs) == 0 || len(n.Pairs) > MaxWeights {
+		d.Fail(n.Place, path, fmt.Sprintf("%d weights", len(n.Pairs)), fmt.Sprintf("1 to %d", MaxWeights))
 		return nil
 	}
-	weights, seen := map[string]float64{}, map[string]place{}
-	for _, p := range n.pairs {
-		caller := p.key.text
-		if p.key.kind != plainNode && p.key.kind != quotedNode || caller != limiter.UnknownCaller {
-			caller = d.name(p.key, path, callerName)
+	weights, seen := map[string]float64{}, map[string]yamlfile.Place{}
+	for _, p := range n.Pairs {
+		caller := p.Key.Text
+		if p.Key.Kind != yamlfile.Plain && p.Key.Kind != yamlfile.Quoted || caller != limiter.UnknownCaller {
+			caller = d.Name(p.Key, path, yamlfile.CallerName)
 		}
 		if first, again := seen[caller]; again && caller != "" {
-			d.problem(p.key.place, join(path, caller), fmt.Sprintf("given twice: first on line %d, column %d", first.line, first.column))
+			d.Problem(p.Key.Place, yamlfile.Join(path, caller), fmt.Sprintf("given twice: first on line %d, column %d", first.Line, first.Column))
 		}
-		seen[caller] = p.key.place
-		weights[caller] = d.weight(p.value, join(path, caller))
+		seen[caller] = p.Key.Place
+		weights[caller] = d.weight(p.Value, yamlfile.Join(path, caller))
 	}
 	return weights
 }
 
 // tiers reads the list of tiers, the one that is kept longest first.
-func (d *decoder) tiers(n *node, path string) []limiter.Tier {
-	if n.kind != listNode {
-		d.fail(n.place, path, n.describe(), "a list of tiers, the one that is kept longest first")
+func (d *decoder) tiers(n *yamlfile.Node, path string) []limiter.Tier {
+	if n.Kind != yamlfile.List {
+		d.Fail(n.Place, path, n.Describe(), "a list of tiers, the one that is kept longest first")
 		return nil
 	}
-	if len(n.items) < MinTiers || len(n.items) > MaxTiers {
-		d.fail(n.place, path, fmt.Sprintf("a list of %d", len(n.items)), fmt.Sprintf("%d to %d", MinTiers, MaxTiers))
+	if len(n.Items) < MinTiers || len(n.Items) > MaxTiers {
+		d.Fail(n.Place, path, fmt.Sprintf("a list of %d", len(n.Items)), fmt.Sprintf("%d to %d", MinTiers, MaxTiers))
 		return nil
 	}
 	var tiers []limiter.Tier
 	taken := tierSelections{}
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		t := d.tier(item, at, i == len(n.items)-1)
+		t := d.tier(item, at, i == len(n.Items)-1)
 		if _, again := taken["name "+t.Name]; again && t.Name != "" {
-			d.fail(item.place, at+".name", quote(t.Name), "a name that no other tier of the bucket has")
+			d.Fail(item.Place, at+".name", yamlfile.Quote(t.Name), "a name that no other tier of the bucket has")
 		}
-		d.takeTier(item.place, at, &t, taken)
+		d.takeTier(item.Place, at, &t, taken)
 		tiers = append(tiers, t)
 	}
 	return tiers
@@ -65,11 +66,11 @@ type tierSelections map[string]string
 
 // takeTier adds what t selects by to taken; what an earlier tier selects
 // already is an error, since t would never see it.
-func (d *decoder) takeTier(at place, path string, t *limiter.Tier, taken tierSelections) {
+func (d *decoder) takeTier(at yamlfile.Place, path string, t *limiter.Tier, taken tierSelections) {
 	taken["name "+t.Name] = t.Name
 	take := func(kind, key, what string) {
 		if first, again := taken[kind+what]; again {
-			d.problem(at, path+key, fmt.Sprintf("%s stands in tier %s already, and the first tier that selects a request has it", quote(what), quote(first)))
+			d.Problem(at, path+key, fmt.Sprintf("%s stands in tier %s already, and the first tier that selects a request has it", yamlfile.Quote(what), yamlfile.Quote(first)))
 		} else {
 			taken[kind+what] = t.Name
 		}
@@ -83,92 +84,92 @@ func (d *decoder) takeTier(at place, path string, t *limiter.Tier, taken tierSel
 }
 
 // tier reads {name, callers, header{name, values}}.
-func (d *decoder) tier(n *node, path string, last bool) (t limiter.Tier) {
-	if !d.isMapping(n, path, "a tier such as {name: high, callers: [checkout]}") {
+func (d *decoder) tier(n *yamlfile.Node, path string, last bool) (t limiter.Tier) {
+	if !d.IsMapping(n, path, "a tier such as {name: high, callers: [checkout]}") {
 		return t
 	}
-	seen := map[string]place{}
-	d.keys(n, path, seen, fields{
-		"name":    func(v *node, path string) { t.Name = d.tierName(v, path) },
-		"callers": func(v *node, path string) { t.Callers = d.tierCallers(v, path) },
-		"header":  func(v *node, path string) { d.tierHeader(v, path, &t) },
+	seen := map[string]yamlfile.Place{}
+	d.Keys(n, path, seen, yamlfile.Fields{
+		"name":    func(v *yamlfile.Node, path string) { t.Name = d.tierName(v, path) },
+		"callers": func(v *yamlfile.Node, path string) { t.Callers = d.tierCallers(v, path) },
+		"header":  func(v *yamlfile.Node, path string) { d.tierHeader(v, path, &t) },
 	})
 	if _, ok := seen["name"]; !ok {
-		d.fail(n.place, path, "no name", "a name that no other tier of the bucket has")
+		d.Fail(n.Place, path, "no name", "a name that no other tier of the bucket has")
 	}
 	_, hasCallers := seen["callers"]
 	_, hasHeader := seen["header"]
 	if !hasCallers && !hasHeader && !last {
-		d.fail(n.place, path, "neither callers nor header", "what selects the tier (only the last one, which has all the rest, may do without)")
+		d.Fail(n.Place, path, "neither callers nor header", "what selects the tier (only the last one, which has all the rest, may do without)")
 	}
 	return t
 }
 
-func (d *decoder) tierName(n *node, path string) string {
-	name := d.name(n, path, tierName)
+func (d *decoder) tierName(n *yamlfile.Node, path string) string {
+	name := d.Name(n, path, tierName)
 	if name == limiter.First || name == limiter.Retry {
-		d.fail(n.place, path, quote(name), `another name ("first" and "retry" stand for attempts)`)
+		d.Fail(n.Place, path, yamlfile.Quote(name), `another name ("first" and "retry" stand for attempts)`)
 		return ""
 	}
 	return name
 }
 
-func (d *decoder) tierCallers(n *node, path string) (callers []limiter.Pattern) {
-	for i, item := range d.atLeastOne(n, path, "a list of callers, such as [checkout, \"pay-*\"]", MaxTierCallers) {
-		if p := d.pattern(item, fmt.Sprintf("%s[%d]", path, i), callerName); p != "" {
+func (d *decoder) tierCallers(n *yamlfile.Node, path string) (callers []limiter.Pattern) {
+	for i, item := range d.ItemsOf(n, path, "a list of callers, such as [checkout, \"pay-*\"]", MaxTierCallers) {
+		if p := d.Pattern(item, fmt.Sprintf("%s[%d]", path, i), yamlfile.CallerName); p != "" {
 			callers = append(callers, p)
 		}
 	}
 	return callers
 }
 
-func (d *decoder) tierHeader(n *node, path string, t *limiter.Tier) {
+func (d *decoder) tierHeader(n *yamlfile.Node, path string, t *limiter.Tier) {
 	const expected = "a header and its values, such as {name: x-priority, values: [high]}"
-	if !d.isMapping(n, path, expected) {
+	if !d.IsMapping(n, path, expected) {
 		return
 	}
-	seen := map[string]place{}
-	d.keys(n, path, seen, fields{
-		"name": func(v *node, path string) { t.Header = d.header(v, path) },
-		"values": func(v *node, path string) {
-			for i, item := range d.atLeastOne(v, path, "a list of values, such as [high]", MaxTierValues) {
-				if value := d.name(item, fmt.Sprintf("%s[%d]", path, i), headerValue); value != "" {
+	seen := map[string]yamlfile.Place{}
+	d.Keys(n, path, seen, yamlfile.Fields{
+		"name": func(v *yamlfile.Node, path string) { t.Header = d.header(v, path) },
+		"values": func(v *yamlfile.Node, path string) {
+			for i, item := range d.ItemsOf(v, path, "a list of values, such as [high]", MaxTierValues) {
+				if value := d.Name(item, fmt.Sprintf("%s[%d]", path, i), headerValue); value != "" {
 					t.Values = append(t.Values, value)
 				}
 			}
 		},
 	})
 	if len(seen) != 2 {
-		d.fail(n.place, path, fmt.Sprintf("%d of name and values", len(seen)), expected)
+		d.Fail(n.Place, path, fmt.Sprintf("%d of name and values", len(seen)), expected)
 	}
 }
 
 // atLeastOne returns the items of a list of at least one and at most most.
-func (d *decoder) atLeastOne(n *node, path, expected string, most int) []*node {
+func (d *decoder) atLeastOne(n *yamlfile.Node, path, expected string, most int) []*yamlfile.Node {
 	switch {
-	case n.kind != listNode:
-		d.fail(n.place, path, n.describe(), expected)
+	case n.Kind != yamlfile.List:
+		d.Fail(n.Place, path, n.Describe(), expected)
 		return nil
-	case len(n.items) == 0 || len(n.items) > most:
-		d.fail(n.place, path, fmt.Sprintf("a list of %d", len(n.items)), fmt.Sprintf("1 to %d", most))
+	case len(n.Items) == 0 || len(n.Items) > most:
+		d.Fail(n.Place, path, fmt.Sprintf("a list of %d", len(n.Items)), fmt.Sprintf("1 to %d", most))
 		return nil
 	default:
-		return n.items
+		return n.Items
 	}
 }
 
 // shareWhole checks what the keys of a bucket that divide its limit say about
 // the others.
-func (d *decoder) shareWhole(path string, seen map[string]place, b *limiter.Bucket) {
+func (d *decoder) shareWhole(path string, seen map[string]yamlfile.Place, b *limiter.Bucket) {
 	if b.Share == limiter.MaxMin && b.PerCaller {
-		d.fail(seen["share"], path+".share", `"max-min" beside "per: caller"`, "one of them: a limit that callers share, or one for each")
+		d.Fail(seen["share"], path+".share", `"max-min" beside "per: caller"`, "one of them: a limit that callers share, or one for each")
 	}
 	if at, ok := seen["weights"]; ok && b.Share != limiter.MaxMin {
-		d.fail(at, path+".weights", "weights without max-min", `"share: max-min" beside them`)
+		d.Fail(at, path+".weights", "weights without max-min", `"share: max-min" beside them`)
 	}
 	for _, caller := range slices.Sorted(maps.Keys(b.Weights)) {
 		if b.Share == limiter.MaxMin && caller != "" && !b.Match.Caller.Match(caller) {
-			d.fail(seen["weights"], join(path+".weights", caller), "a caller that the bucket does not match", "one that "+quote(string(b.Match.Caller))+" selects")
+			d.Fail(seen["weights"], yamlfile.Join(path+".weights", caller), "a caller that the bucket does not match", "one that "+yamlfile.Quote(string(b.Match.Caller))+" selects")
 		}
 	}
 	if !b.Block {
@@ -178,7 +179,7 @@ func (d *decoder) shareWhole(path string, seen map[string]place, b *limiter.Buck
 		"share": b.Share == limiter.MaxMin, "tiers": len(b.Tiers) > 0, "retries": b.ShedRetriesFirst, "coherent": b.Coherent,
 	} {
 		if set {
-			d.fail(seen[key], path+"."+key, key+" beside block", "a limit in place of block: where all is dropped nothing is left to choose")
+			d.Fail(seen[key], path+"."+key, key+" beside block", "a limit in place of block: where all is dropped nothing is left to choose")
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"grl/limiter/yamlfile"
 )
 
 // Source is a limits file as it was read.
@@ -44,7 +46,7 @@ func ReadDir(dir string) ([]Source, error) {
 			continue
 		}
 		if len(errs) > 0 {
-			return nil, errs.sorted()
+			return nil, errs.Sorted()
 		}
 		return sources, nil
 	}
@@ -60,7 +62,7 @@ func ReadFile(name string) (Source, error) {
 	case !info.Mode().IsRegular():
 		return Source{}, Errors{{File: name, Found: "a " + fileKind(info.Mode()), Expected: "a file"}}
 	case info.Size() > MaxFileBytes:
-		return Source{}, Errors{{File: name, Found: bytesText(int(min(info.Size(), 1<<40))), Expected: "at most 16 MiB"}}
+		return Source{}, Errors{{File: name, Found: yamlfile.BytesText(int(min(info.Size(), 1<<40))), Expected: "at most 16 MiB"}}
 	}
 	f, err := os.Open(name)
 	if err != nil {

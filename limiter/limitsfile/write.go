@@ -148,7 +148,33 @@ func limitText(b *limiter.Bucket) string {
 	if len(b.Regions) > 0 {
 		text += ", regions: {" + numbersText(b.Regions) + "}"
 	}
+	if b.Hourly != nil {
+		text += ", hourly: " + hourlyText(b.Hourly)
+	}
+	if len(b.RegionHourly) > 0 {
+		text += ", hourly_regions: {" + regionHourlyText(b.RegionHourly) + "}"
+	}
+	if b.TimeZone != "" {
+		text += ", time_zone: " + scalar(b.TimeZone)
+	}
 	return text + "}"
+}
+
+func hourlyText(hourly []float64) string {
+	limits := make([]string, len(hourly))
+	for hour, rps := range hourly {
+		limits[hour] = numberText(rps)
+	}
+	return "[" + strings.Join(limits, ", ") + "]"
+}
+
+// regionHourlyText writes the pairs of a mapping, sorted by key.
+func regionHourlyText(regions map[string][]float64) string {
+	pairs := slices.Sorted(maps.Keys(regions))
+	for i, region := range pairs {
+		pairs[i] = scalar(region) + ": " + hourlyText(regions[region])
+	}
+	return strings.Join(pairs, ", ")
 }
 
 // numbersText writes the pairs of a mapping, sorted by key.

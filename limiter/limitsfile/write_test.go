@@ -3,6 +3,7 @@ package limitsfile_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -104,6 +105,7 @@ func drawBucket(t *rapid.T, service, name, caller, header string) limiter.Bucket
 				b.Regions[region] = drawRPS(t)
 			}
 		}
+		drawHours(t, &b)
 	}
 	if !b.Block {
 		drawShare(t, &b)
@@ -119,6 +121,27 @@ func drawBucket(t *rapid.T, service, name, caller, header string) limiter.Bucket
 		b.Cost.Fixed = rapid.Uint32Range(2, limitsfile.MaxCost).Draw(t, "fixed")
 	}
 	return b
+}
+
+// drawHours draws limits by the hour.
+func drawHours(t *rapid.T, b *limiter.Bucket) {
+	hours := func(most float64) []float64 {
+		return rapid.SliceOfN(rapid.Float64Range(limitsfile.MinRPS, most), limiter.Hours, limiter.Hours).Draw(t, "hourly")
+	}
+	if rapid.Bool().Draw(t, "has hours") {
+		b.Hourly = hours(b.LimitRPS)
+	}
+	for _, region := range slices.Sorted(maps.Keys(b.Regions)) {
+		if rapid.Bool().Draw(t, "has hours of the region") {
+			if b.RegionHourly == nil {
+				b.RegionHourly = map[string][]float64{}
+			}
+			b.RegionHourly[region] = hours(b.Regions[region])
+		}
+	}
+	if b.HasHours() {
+		b.TimeZone = rapid.SampledFrom([]string{"", "Europe/Berlin", "Asia/Kathmandu", "Etc/GMT+5"}).Draw(t, "time zone")
+	}
 }
 
 // drawShare draws how b divides its limit.
