@@ -23,7 +23,7 @@ func RobustPeak(rps []float64) float64 {
 	above := make([]float64, 0, len(rps))
 	sum, highest := 0.0, 0.0
 	for _, x := range rps {
-		if x > 0 && !math.IsInf(x, 0) {
+		if x > 0 {
 			above = append(above, x)
 			sum += x
 			highest = max(highest, x)
