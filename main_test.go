@@ -39,8 +39,8 @@ var mayImport = map[string][]string{
 
 	"roles/configurator/history": {"limiter", "policy", protoTree},
 
-	"roles/controller/api":           {"limiter/limitsfile", "policy/guard", protoTree, "roles/controller/desk", "store", "store/ledger"},
-	"roles/controller/desk":          {"limiter", "limiter/limitsfile", "policy/guard", protoTree, "store/ledger"},
+	"roles/controller/api":           {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "roles/controller/desk", "store", "store/ledger"},
+	"roles/controller/desk":          {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "store/ledger"},
 	"roles/controller/desk/desktest": {"limiter/limitsfile"},
 	"roles/controller/people":        {"limiter", protoTree, "store", "store/ledger"},
 
