@@ -6,14 +6,42 @@ import "time"
 // steps are longer than an hour. Those after the history have no rows.
 type slots struct {
 	series Series
-	starts []time.Time // of each slot
-	rows   []int       // rows[i] is the first row of slot i, rows[i+1] the one after its last
-	most   []float64   // M of docs/rlc.md: the highest row of each; Unknown without a known one
-	ahead  []int       // hours that the zone is ahead of UTC; 0 of days
-	day    int         // slots of a day
+	starts []time.Time
+	rows   []int     // rows[i] is the first row of slot i, rows[i+1] the one after its last
+	most   []float64 // M of docs/rlc.md: the highest row of each; Unknown if none is known
+	ahead  []int     // hours that the zone is ahead of UTC; 0 of days
+	day    int       // slots of a day
 }
 
-// slotStart returns when the hour, or the day, of at starts in its location.
+// cut returns the slots from that of from until to. from is in the location whose
+// hours and days count.
+func cut(series Series, from, to time.Time) *slots {
+	s := &slots{series: series, day: 24}
+	next := func(at time.Time) time.Time { return at.Add(time.Hour) }
+	if series.Step > time.Hour {
+		s.day = 1
+		next = func(at time.Time) time.Time { return at.AddDate(0, 0, 1) }
+	}
+	most := int(to.Sub(from)*time.Duration(s.day)/day) + 2
+	s.starts, s.ahead = make([]time.Time, 0, most), make([]int, 0, most)
+	s.rows, s.most = make([]int, 0, most+1), make([]float64, 0, most)
+	s.rows = append(s.rows, 0)
+	for at := slotStart(from, series.Step); at.Before(to); at = next(at) {
+		ahead := 0
+		if s.day > 1 {
+			_, seconds := at.Zone()
+			ahead = seconds / 3600
+		}
+		first := s.rows[len(s.starts)]
+		after := min(max(first, series.Index(next(at).Add(series.Step-1))), len(series.RPS))
+		s.starts, s.ahead = append(s.starts, at), append(s.ahead, ahead)
+		s.rows, s.most = append(s.rows, after), append(s.most, highest(series.RPS[first:after]))
+	}
+	return s
+}
+
+// slotStart returns when the hour of at starts in its location, or the day where
+// the steps are longer than an hour.
 func slotStart(at time.Time, step time.Duration) time.Time {
 	if step > time.Hour {
 		return midnight(at)
@@ -28,127 +56,66 @@ func midnight(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, at.Location())
 }
 
-// cut returns the slots that start in [from, to), with the rows of series before
-// known. from and to are in the location whose hours and days count.
-func cut(series Series, from, known, to time.Time) *slots {
-	s := &slots{series: series, day: 24}
-	next := func(at time.Time) time.Time { return at.Add(time.Hour) }
-	if series.Step > time.Hour {
-		s.day = 1
-		next = func(at time.Time) time.Time { return at.AddDate(0, 0, 1) }
-	}
-	for at := slotStart(from, series.Step); at.Before(to); at = next(at) {
-		ahead := 0
-		if s.day > 1 {
-			_, seconds := at.Zone()
-			ahead = seconds / 3600
-		}
-		s.starts, s.ahead = append(s.starts, at), append(s.ahead, ahead)
-	}
-	s.rows = make([]int, len(s.starts)+1)
-	end := series.rowFrom(known)
-	first := series.rowFrom(from)
-	for i, at := range s.starts {
-		s.rows[i] = clampRow(series.rowFrom(at), first, end)
-	}
-	s.rows[len(s.starts)] = clampRow(series.rowFrom(to), first, end)
-	s.most = make([]float64, len(s.starts))
-	for i := range s.most {
-		s.most[i] = highest(s.of(i))
-	}
-	return s
-}
-
-func clampRow(i, least, most int) int { return min(max(i, least), most) }
-
-// rowFrom returns the first row that starts at or after at, or how many there are.
-func (s Series) rowFrom(at time.Time) int {
-	return min(max(0, s.Index(at.Add(s.Step-1))), len(s.RPS))
-}
-
-// of returns the rows of slot i.
-func (s *slots) of(i int) []float64 { return s.series.RPS[s.rows[i]:s.rows[i+1]] }
-
-// highest returns the highest known load; Unknown if none is.
+// highest returns the highest known load; Unknown if none is known.
 func highest(rps []float64) float64 {
 	most := Unknown
 	for _, x := range rps {
-		if !(x <= most) && Known(x) {
+		if x > most || !Known(most) {
 			most = x
 		}
 	}
 	return most
 }
 
-// earlier returns M so many days before slot i, at the same hour of the clock;
-// Unknown before the history.
-func (s *slots) earlier(i, days int) float64 {
-	j := i - days*s.day
-	if j < 0 {
-		return Unknown
+// index returns the slot that starts at at.
+func (s *slots) index(at time.Time) int {
+	i := len(s.starts) - 1
+	for i > 0 && s.starts[i].After(at) {
+		i--
 	}
-	if j += s.ahead[i] - s.ahead[j]; j < 0 { // summer time began or ended in between
-		return Unknown
-	}
-	return s.most[j]
+	return i
 }
 
-// mean is of what is known: of how many, their mean and the highest of them.
-type mean struct {
-	n             int
-	mean, highest float64
-}
-
-func (m *mean) add(rps float64) {
-	if !Known(rps) {
-		return
+// end returns when slot i ends.
+func (s *slots) end(i int) time.Time {
+	if s.day > 1 {
+		return s.starts[i].Add(time.Hour)
 	}
-	m.n++
-	m.mean += (rps - m.mean) / float64(m.n)
-	m.highest = max(m.highest, rps)
+	return s.starts[i].AddDate(0, 0, 1)
 }
 
-// weeks returns what the same hour of the earlier weeks was.
-func (s *slots) weeks(i int) mean {
-	var m mean
-	for days := 7; days*s.day <= i+1; days += 7 {
-		m.add(s.earlier(i, days))
+// of returns the rows of slot i.
+func (s *slots) of(i int) []float64 { return s.series.RPS[s.rows[i]:s.rows[i+1]] }
+
+// forecast returns f of slot i from those before it alone; Unknown if too little
+// of them is known.
+// Source: docs/rlc.md, "forecast".
+func (s *slots) forecast(b basis, i int) float64 {
+	now := s.carried(i)
+	if b == carried {
+		return now
 	}
-	return m
+	return higher(now, s.seen(i))
 }
 
-// days returns what the same hour of the last 7 days was.
-func (s *slots) days(i int) mean {
-	var m mean
-	for days := 1; days <= 7; days++ {
-		m.add(s.earlier(i, days))
+// schedule returns what is known of slot i while the one before it is not over:
+// what the weeks and days say.
+func (s *slots) schedule(b basis, i int) float64 {
+	if b == carried {
+		w := s.weeks(i)
+		return profile(w.n, w, s.days(i))
 	}
-	return m
+	return s.seen(i)
 }
 
-// profile returns prof of docs/rlc.md: a times the mean of the weeks and 1 - a
-// times that of the days, where a = n / (n + 1) of n weeks.
-func profile(n int, weeks, days mean) float64 {
-	switch {
-	case n == 0 && days.n == 0:
-		return Unknown
-	case n == 0:
-		return days.mean
-	case days.n == 0:
-		return weeks.mean
-	}
-	a := float64(n) / float64(n+1)
-	return a*weeks.mean + (1-a)*days.mean
-}
-
-// carried returns now(i) of docs/rlc.md: the hour before, carried along the shape
-// of the week; Unknown if that hour or the shape is.
+// carried returns now of docs/rlc.md: the slot before, carried along the shape of
+// the week; Unknown if that slot or the shape is.
 func (s *slots) carried(i int) float64 {
 	if i == 0 || !Known(s.most[i-1]) {
 		return Unknown
 	}
 	w, before := s.weeks(i), s.weeks(i-1)
-	n := min(w.n, before.n)
+	n := min(w.n, before.n) // both by the same measure, or the ratio tells of the measures
 	from, to := profile(n, before, s.days(i-1)), profile(n, w, s.days(i))
 	switch {
 	case !Known(from) || !Known(to):
@@ -169,4 +136,74 @@ func (s *slots) seen(i int) float64 {
 		return d.highest
 	}
 	return Unknown
+}
+
+// higher returns the higher one of two loads, of which one may be Unknown.
+func higher(a, b float64) float64 {
+	if b > a || !Known(a) {
+		return b
+	}
+	return a
+}
+
+// profile returns prof of docs/rlc.md: a times the mean of the weeks and 1 - a
+// times that of the days, where a = n / (n + 1) of n weeks.
+func profile(n int, weeks, days past) float64 {
+	switch {
+	case n == 0 && days.n == 0:
+		return Unknown
+	case n == 0:
+		return days.mean
+	case days.n == 0:
+		return weeks.mean
+	}
+	a := float64(n) / float64(n+1)
+	return a*weeks.mean + (1-a)*days.mean
+}
+
+// past is what the same hour was before: how often it is known, the mean and the
+// highest.
+type past struct {
+	n             int
+	mean, highest float64
+}
+
+func (p *past) add(rps float64) {
+	if !Known(rps) {
+		return
+	}
+	p.n++
+	p.mean += (rps - p.mean) / float64(p.n)
+	p.highest = max(p.highest, rps)
+}
+
+// weeks returns what the same hour of the earlier weeks was.
+func (s *slots) weeks(i int) past {
+	var p past
+	for days := 7; days*s.day <= i+1; days += 7 {
+		p.add(s.earlier(i, days))
+	}
+	return p
+}
+
+// days returns what the same hour of the last 7 days was.
+func (s *slots) days(i int) past {
+	var p past
+	for days := 1; days <= 7; days++ {
+		p.add(s.earlier(i, days))
+	}
+	return p
+}
+
+// earlier returns M so many days before slot i, at the same hour of the clock;
+// Unknown before the history.
+func (s *slots) earlier(i, days int) float64 {
+	j := i - days*s.day
+	if j < 0 {
+		return Unknown
+	}
+	if j += s.ahead[i] - s.ahead[j]; j < 0 { // the clock was set in between
+		return Unknown
+	}
+	return s.most[j]
 }

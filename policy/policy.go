@@ -81,6 +81,7 @@ var kinds = []Kind{
 		Name: "forecast", Cycle: "0 * * * *", History: 4 * week, Least: 3 * week, Step: day,
 		New: func(s *Spec) Policy { return NewForecast(s) },
 	},
+	{Name: "live", Cycle: "*/5 * * * *", History: 4 * week, Least: 3 * week, Step: time.Hour, New: newLive},
 	{Name: "quota", Cycle: "0 0 * * *", Step: day, Exact: true, New: newQuota},
 }
 
