@@ -14,6 +14,7 @@ const (
 	duplicated                  // two rows were of the same step
 	disordered                  // its row came after a later one
 	damaged                     // its row cannot be read
+	lost                        // a part of it had broken rows alone
 	silent                      // a zone or region recorded nothing, and was expected to
 	vanished                    // 0 where requests were expected
 	ignored                     // the policy says that it does not teach
@@ -23,7 +24,7 @@ const (
 
 // untaught are the marks of steps of which the load is not known, or does not
 // teach. A broken row that another one of the same step made good still teaches.
-const untaught = silent | vanished | ignored | capped | ownDrops
+const untaught = lost | silent | vanished | ignored | capped | ownDrops
 
 // mostRPS is beyond any load; a row above it is broken.
 const mostRPS = 1e12
@@ -98,7 +99,9 @@ func (l *lane) missing(i int) bool {
 
 // known reports whether the load of step i was recorded and is to be believed,
 // whether it teaches or not.
-func (l *lane) known(i int) bool { return !math.IsNaN(l.rps[i]) && l.marks[i]&(silent|vanished) == 0 }
+func (l *lane) known(i int) bool {
+	return !math.IsNaN(l.rps[i]) && l.marks[i]&(lost|silent|vanished) == 0
+}
 
 // teaches reports whether step i goes into the series.
 func (l *lane) teaches(i int) bool { return !math.IsNaN(l.rps[i]) && l.marks[i]&untaught == 0 }
@@ -147,32 +150,38 @@ func (l *lane) columns() []*[]float64 {
 	return []*[]float64{&l.rps, &l.total, &l.dropped, &l.candidate, &l.second}
 }
 
-// combine returns lanes as one: their sum, or the highest at each step. A step of
-// which any of them has only broken rows is broken; a lane without a row where
-// others have one adds nothing, and mostly marks what it should have had.
-func combine(lanes []*lane, highest bool) *lane {
-	first := lanes[0]
-	out := newLane(first.start, first.step, len(first.rps))
-	for i := range out.rps {
-		broken := false
-		for _, l := range lanes {
-			broken = broken || l.broken(i)
-			out.marks[i] |= l.marks[i]
-			switch {
-			case math.IsNaN(l.rps[i]):
-			case math.IsNaN(out.rps[i]):
-				out.rps[i] = l.rps[i]
-			case highest:
-				out.rps[i] = max(out.rps[i], l.rps[i])
-			default:
-				out.rps[i] += l.rps[i]
-			}
+// fold adds another lane from step at on, or takes it where it is the highest so
+// far. Where the other one has no row it adds nothing; where it has only broken
+// ones the step is lost.
+func (l *lane) fold(other *lane, at int, highest bool) {
+	for i, rps := range other.rps {
+		to := at + i
+		l.marks[to] |= other.marks[i] &^ ownDrops
+		if other.broken(i) {
+			l.marks[to] |= lost
 		}
-		if broken {
-			out.rps[i] = math.NaN()
+		if math.IsNaN(rps) {
+			continue
 		}
+		if l.total != nil {
+			l.total[to] += rps * l.step.Seconds()
+		}
+		if other.dropped != nil {
+			l.dropped[to] += other.dropped[i]
+		}
+		switch present := l.rps[to]; {
+		case math.IsNaN(present):
+			l.rps[to] = rps
+		case !highest:
+			l.rps[to] += rps
+		case rps > present:
+			l.rps[to] = rps
+			l.marks[to] &^= ownDrops
+		case rps < present:
+			continue
+		}
+		l.marks[to] |= other.marks[i] & ownDrops
 	}
-	return out
 }
 
 // mostly calls silence with each step in which a part of the fleet recorded
