@@ -92,6 +92,8 @@ func rootCommand() (root *cobra.Command, running *bool) {
 		command.Rollout(),
 		command.Rollback(),
 		command.Promote(),
+		command.Policy(),
+		command.RLC(),
 		command.Cap(),
 		command.Disable(roles.SwitchFile),
 		command.Enable(roles.SwitchFile),
@@ -107,6 +109,7 @@ func rootCommand() (root *cobra.Command, running *bool) {
 		command.PKI(),
 		command.Check(roles.CheckConfig),
 		command.Demo(),
+		command.Backtest(),
 		command.Simulate(),
 		roles.VersionCommand(),
 	)

@@ -57,6 +57,17 @@ func Pieces(data []byte, example string) iter.Seq[Piece] {
 	}
 }
 
+// HasKey reports whether a file has a key at its top, whether or not all of it can
+// be read.
+func HasKey(data []byte, key string) bool {
+	for p := range Pieces(data, "") {
+		if p.Kind != BadPiece && p.LeadingWord() == key && strings.HasPrefix(p.Text[len(key):], ":") {
+			return true
+		}
+	}
+	return false
+}
+
 // splitter holds the piece that is being gathered.
 type splitter struct {
 	data    []byte

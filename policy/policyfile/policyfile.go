@@ -33,6 +33,10 @@ type Source struct {
 	Data []byte
 }
 
+// Is reports whether data is meant as a policy file: it has the key kind, which
+// no limits file has.
+func Is(data []byte) bool { return yamlfile.HasKey(data, "kind") }
+
 // Parse reads one policy file and checks all that can be told from it alone.
 // The name is used in errors only. The error is an Errors.
 func Parse(name string, data []byte) (policy.Spec, error) {

@@ -2,11 +2,11 @@ package command
 
 import (
 	"errors"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"grl/limiter/limitsfile"
+	"grl/policy/policyfile"
 	grlv1 "grl/proto/grl/v1"
 	"grl/roles/command/remote"
 )
@@ -80,28 +80,23 @@ func (f *changeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the audit")
 }
 
-// readLimits reads what paths name, without looking into it.
+// readLimits reads the limits files that paths name, without looking into them.
 func readLimits(paths []string) ([]*grlv1.LimitsFile, error) {
 	if len(paths) == 0 {
 		return nil, wrongUse(errors.New("no limits files: name a file or directory with -f"))
 	}
-	var sources []limitsfile.Source
-	for _, path := range paths {
-		more, err := readPath(path)
-		if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
-			return nil, wrongUse(err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(more) == 0 {
-			return nil, wrongUse(errors.New(path + ": no limits files, *.yaml or *.yml, in this directory"))
-		}
-		sources = append(sources, more...)
+	sources, err := readSources(paths, "limits files")
+	if err != nil {
+		return nil, err
 	}
-	var files []*grlv1.LimitsFile
-	for _, s := range distinct(sources) {
-		files = append(files, &grlv1.LimitsFile{Name: s.Name, Data: s.Data})
+	var errs limitsfile.Errors
+	for _, s := range sources {
+		if policyfile.Is(s.Data) {
+			errs = append(errs, &limitsfile.Error{File: s.Name, Found: "a policy file", Expected: "a limits file (grl policy apply -f takes policy files)"})
+		}
 	}
-	return files, nil
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return filesOf(sources), nil
 }

@@ -14,20 +14,21 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/limitsfile"
+	"grl/policy/policyfile"
 )
 
-// Check returns the command that validates limits files, and a grl.toml with
-// configCheck, without a control plane. It exits with ExitNotHolds when they
-// do not hold.
+// Check returns the command that validates limits files and policy files, and a
+// grl.toml with configCheck, without a control plane. It exits with ExitNotHolds
+// when they do not hold.
 func Check(configCheck func(path string) error) *cobra.Command {
 	var config, output string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [DIR|FILE]...",
-		Short: "Validate limits files and grl.toml, offline",
-		Long: `Validate limits files, as one configuration, and the configuration file that
---config names. Of a directory all *.yaml and *.yml below it are read, but for what
-is hidden.
+		Short: "Validate limits files, policy files and grl.toml, offline",
+		Long: `Validate limits files, as one configuration, policy files, and the configuration
+file that --config names. Of a directory all *.yaml and *.yml below it are read, but for
+what is hidden; a file with the key kind is a policy.
 
 Each thing that does not hold is printed with its place, as file:line:column, what
 was found and what was expected; the exit code is then 3.`,
@@ -40,7 +41,7 @@ was found and what was expected; the exit code is then 3.`,
 				return wrongUse(fmt.Errorf("unknown output %q: use table or json", output))
 			}
 			if len(args) == 0 && config == "" {
-				return wrongUse(errors.New("nothing to check: name a directory of limits files, or --config FILE"))
+				return wrongUse(errors.New("nothing to check: name a directory of limits files or policy files, or --config FILE"))
 			}
 			result, err := check(args, config, configCheck)
 			if err != nil {
@@ -67,6 +68,7 @@ type checkResult struct {
 	Files    int               `json:"files"`
 	Services int               `json:"services"`
 	Buckets  int               `json:"buckets"`
+	Policies int               `json:"policies"`
 	Errors   limitsfile.Errors `json:"errors"`
 
 	services []limiter.Service // nil unless OK
@@ -98,14 +100,30 @@ func check(paths []string, config string, configCheck func(string) error) (check
 		sources = append(sources, more...)
 	}
 	sources = distinct(sources)
-	services, err := limitsfile.Load(sources)
-	r.add(err)
 	r.Files += len(sources)
+	limits, policies := split(sources)
+	services, err := limitsfile.Load(limits)
+	r.add(err)
 	r.Services, r.Buckets = len(services), limitsfile.CountBuckets(services)
+	specs, err := policyfile.Load(policies)
+	r.add(err)
+	r.Policies = len(specs)
 	if r.OK = len(r.Errors) == 0; r.OK {
 		r.services = services
 	}
 	return r, nil
+}
+
+// split tells limits files from policy files.
+func split(sources []limitsfile.Source) (limits []limitsfile.Source, policies []policyfile.Source) {
+	for _, s := range sources {
+		if policyfile.Is(s.Data) {
+			policies = append(policies, policyfile.Source(s))
+		} else {
+			limits = append(limits, s)
+		}
+	}
+	return limits, policies
 }
 
 func readPath(path string) ([]limitsfile.Source, error) {
@@ -158,7 +176,11 @@ func (r checkResult) print(out, errOut io.Writer, format string) error {
 		_, err := fmt.Fprintf(errOut, "%v\n%s\n", r.Errors, count(len(r.Errors), "error"))
 		return err
 	}
-	_, err := fmt.Fprintf(out, "ok: %s, %s, %s\n", count(r.Files, "file"), count(r.Services, "service"), count(r.Buckets, "bucket"))
+	found := []string{count(r.Files, "file"), count(r.Services, "service"), count(r.Buckets, "bucket")}
+	if r.Policies > 0 {
+		found = append(found, policies(r.Policies))
+	}
+	_, err := fmt.Fprintf(out, "ok: %s\n", strings.Join(found, ", "))
 	return err
 }
 

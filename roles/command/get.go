@@ -17,14 +17,14 @@ func Get() *cobra.Command {
 	var call calling
 	cmd := &cobra.Command{
 		Use:   "get",
-		Short: "List buckets, caps, revisions or traffic",
+		Short: "List buckets, caps, revisions, traffic or policies",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return wrongUse(errors.New("name what to get: buckets, caps, revisions or traffic"))
+			return wrongUse(errors.New("name what to get: buckets, caps, revisions, traffic or policies"))
 		},
 	}
 	call.connects(cmd)
-	cmd.AddCommand(getBuckets(&call), getCaps(&call), getRevisions(&call), getTraffic(&call), getPolicies())
+	cmd.AddCommand(getBuckets(&call), getCaps(&call), getRevisions(&call), getTraffic(&call), getPolicies(&call))
 	return cmd
 }
 
@@ -170,16 +170,4 @@ func revisionTable(revisions []*grlv1.Revision) string {
 		t.Add("r"+countText(r.GetNumber()), moment(r.GetAtMs()), dash(r.GetAuthor()), dash(r.GetSource()), dash(r.GetReason()))
 	}
 	return t.String()
-}
-
-func getPolicies() *cobra.Command {
-	return &cobra.Command{
-		Use:                "policies",
-		Short:              "Not in this version",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("policies are not in this version of grl: limits come from limits files alone")
-		},
-	}
 }

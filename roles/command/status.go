@@ -20,7 +20,7 @@ func Status() *cobra.Command {
 		Short: "Show the tree of nodes: versions, revisions, staleness, bytes",
 		Long: `Show the controller and the nodes below it, and what is not as usual: hosts that are
 late, hold another revision or refused one; silent zones; a rollout under way; caps;
-what is disabled. --hosts lists all hosts.`,
+what is disabled; who the configurator is. --hosts lists all hosts.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, err := call.dial(cmd)
@@ -32,7 +32,9 @@ what is disabled. --hosts lists all hosts.`,
 				return err
 			}
 			caps, err := conn.Incident.ListCaps(cmd.Context(), &grlv1.ListCapsRequest{})
-			return printStatus(cmd, &call, status{fleet: fleet, caps: caps.GetCaps(), capsErr: err, hosts: hosts})
+			// A controller of a region has none, and the tree matters more.
+			configurator, _ := conn.RLC.GetConfigurator(cmd.Context(), &grlv1.GetConfiguratorRequest{})
+			return printStatus(cmd, &call, status{fleet: fleet, caps: caps.GetCaps(), capsErr: err, configurator: configurator, hosts: hosts})
 		},
 	}
 	call.connects(cmd)
@@ -49,6 +51,8 @@ type status struct {
 	// is shown all the same.
 	capsErr error
 	hosts   bool // all of them
+	// configurator is nil where it is not known.
+	configurator *grlv1.GetConfiguratorResponse
 }
 
 func printStatus(cmd *cobra.Command, call *calling, s status) error {
@@ -76,6 +80,11 @@ func printStatus(cmd *cobra.Command, call *calling, s status) error {
 	}
 	if s.capsErr != nil {
 		delete(both, "caps")
+	}
+	if s.configurator != nil {
+		if both["configurator"], err = jsonText(s.configurator); err != nil {
+			return err
+		}
 	}
 	text, err := json.Marshal(both)
 	if err != nil {
@@ -115,6 +124,9 @@ func (s *status) remarks() string {
 		}
 		lines = append(lines, fmt.Sprintf("cap %s on %s: %s %s (%s: %s)", c.GetCap().GetId(), capMatch(c.GetCap()), capGate(c.GetCap()),
 			end, c.GetCap().GetAuthor(), c.GetCap().GetReason()))
+	}
+	if line := configuratorLine(s.configurator); line != "" {
+		lines = append(lines, line)
 	}
 	if len(lines) == 0 {
 		return ""

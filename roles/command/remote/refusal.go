@@ -20,7 +20,7 @@ func refusalText(r *grlv1.Refusal) string {
 	}
 	seen := uint64(0)
 	for _, c := range r.GetConflicts() {
-		lines = append(lines, conflictText(c))
+		lines = append(lines, ConflictText(c))
 		seen = max(seen, c.GetRevision().GetNumber())
 	}
 	if seen > 0 {
@@ -58,8 +58,8 @@ func FindingText(f *grlv1.Finding, passed bool) string {
 	}
 }
 
-// conflictText shows both changes of a bucket.
-func conflictText(c *grlv1.Conflict) string {
+// ConflictText shows both changes of a bucket.
+func ConflictText(c *grlv1.Conflict) string {
 	r := c.GetRevision()
 	text := fmt.Sprintf("conflict: %s was changed after r%d by r%d (%s)", c.GetBucket(), c.GetBase(), r.GetNumber(), RevisionText(r))
 	for _, side := range []struct{ name, text string }{

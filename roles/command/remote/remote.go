@@ -67,6 +67,8 @@ type Conn struct {
 	Audit    grlv1connect.AuditServiceClient
 	Access   grlv1connect.AccessServiceClient
 	View     grlv1connect.ViewServiceClient
+	Policy   grlv1connect.PolicyServiceClient
+	RLC      grlv1connect.RLCServiceClient
 	// URL is that of the controller.
 	URL string
 	// Exposed says that a token is sent to another machine in plain text.
@@ -159,6 +161,8 @@ func connectTo(client *http.Client, url, token string) *Conn {
 		Audit:    grlv1connect.NewAuditServiceClient(client, c.url, options),
 		Access:   grlv1connect.NewAccessServiceClient(client, c.url, options),
 		View:     grlv1connect.NewViewServiceClient(client, c.url, options),
+		Policy:   grlv1connect.NewPolicyServiceClient(client, c.url, options),
+		RLC:      grlv1connect.NewRLCServiceClient(client, c.url, options),
 		URL:      c.url,
 	}
 }
