@@ -63,16 +63,7 @@ func checkFiles(files []limitsfile.Source) error {
 	}
 	total := 0
 	for i, f := range files {
-		what := ""
-		switch {
-		case f.Name == "":
-			what = "is empty"
-		case len(f.Name) > maxFileNameBytes:
-			what = fmt.Sprintf("has %d bytes, at most %d", len(f.Name), maxFileNameBytes)
-		default:
-			what = checkText(f.Name)
-		}
-		if what != "" {
+		if what := checkFileName(f.Name); what != "" {
 			return invalid(fmt.Sprintf("files[%d].name", i), "%s", what)
 		}
 		if total += len(f.Data); total > limitsfile.MaxTotalBytes {
@@ -80,6 +71,18 @@ func checkFiles(files []limitsfile.Source) error {
 		}
 	}
 	return nil
+}
+
+// checkFileName reports what is wrong with the name of a file, "" if nothing is.
+func checkFileName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > maxFileNameBytes:
+		return fmt.Sprintf("has %d bytes, at most %d", len(name), maxFileNameBytes)
+	default:
+		return checkText(name)
+	}
 }
 
 // messageSize returns how many bytes a service takes in a configuration.

@@ -60,11 +60,16 @@ func (d *Desk) checkRights(ctx context.Context, p proposal, head, next *snapshot
 	if len(foreign) == 0 {
 		return nil
 	}
-	shown := strings.Join(foreign[:min(len(foreign), 10)], ", ")
-	if len(foreign) > 10 {
-		shown += fmt.Sprintf(" and %d more", len(foreign)-10)
+	return d.deny(ctx, p.by, p.action, foreign[:min(len(foreign), maxSubjects)], "%s may not change the limits of %s", p.by.Person.Name, listed(foreign))
+}
+
+// listed names the first of some services, and how many there are beside them.
+func listed(names []string) string {
+	shown := strings.Join(names[:min(len(names), 10)], ", ")
+	if len(names) > 10 {
+		shown += fmt.Sprintf(" and %d more", len(names)-10)
 	}
-	return d.deny(ctx, p.by, p.action, foreign[:min(len(foreign), maxSubjects)], "%s may not change the limits of %s", p.by.Person.Name, shown)
+	return shown
 }
 
 // mayEdit asks for the owner before and after: nobody takes a service over, or
