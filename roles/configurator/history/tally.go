@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -149,7 +148,7 @@ func (t *tally) notes(c claim, s policy.Series, young bool) []string {
 			notes = append(notes, group(n)+" of "+group(t.steps)+" steps "+text)
 		}
 	}
-	add(t.taught, fmt.Sprintf("of %v teach", s.Step))
+	add(t.taught, "of "+shortly(s.Step)+" teach")
 	add(t.lacks[lowCoverage], "are missing")
 	add(t.lacks[partial], "lack a zone or region that recorded nothing")
 	add(t.lacks[zero], "are 0 where requests were expected")
@@ -191,4 +190,16 @@ func group(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// shortly writes a step without the units that are 0: 5m, 1h.
+func shortly(d time.Duration) string {
+	text := d.String()
+	if rest, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = rest + "m"
+	}
+	if rest, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = rest + "h"
+	}
+	return text
 }
