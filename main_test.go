@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"roles/command":          {everything},
 	"roles/command/demo":     {everything},
 	"roles/command/simulate": {"limiter", "limiter/limitsfile", "roles/command/chart", "roles/fleet"},
+	"roles/command/backtest": {"policy", "policy/backtest", "roles/command/chart", "roles/command/terminal"},
 	"roles/command/chart":    {},
 	"roles/rolestest":        {everything},
 	"roles/command/remote":   {protoTree, "roles/command/terminal"},

@@ -32,10 +32,8 @@ func (r *run) bound(limit float64, i int) float64 {
 		in.PeakRPS = r.peakOfHour(i)
 	} else {
 		in.PresentRPS = r.before(i, r.Series.Step)
+		in.DownFromRPS = r.before(i, max(r.Every, r.downWithin))
 		in.PeakRPS = r.peak(in.At.Add(-week), in.At)
-	}
-	if r.Every > 0 && r.Every < time.Hour {
-		in.DownFromRPS = r.before(i, time.Hour)
 	}
 	bounded := policy.Bound(r.rails, in)
 	if r.Bounds == Rails && bounded.Rule == "dead_band" {
@@ -52,13 +50,23 @@ func (r *run) hourly() bool {
 }
 
 // before returns the limit so long before step i, at least a step; 0: there was
-// none.
+// none yet.
 func (r *run) before(i int, d time.Duration) float64 {
 	i -= max(1, int(d/r.Series.Step))
 	if i < 0 || !policy.Known(r.limits[i]) {
 		return 0
 	}
 	return r.limits[i]
+}
+
+// downWithin returns within which a limit of a kind is lowered by one step.
+func downWithin(kind string) time.Duration {
+	for _, k := range policy.Kinds() {
+		if k.Name == kind {
+			return k.Step
+		}
+	}
+	return 0
 }
 
 // peak returns the highest known step of [from, to).

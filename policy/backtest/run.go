@@ -11,9 +11,10 @@ import (
 // run is one backtest under way.
 type run struct {
 	Options
-	rails *policy.Spec // what bounds a limit
-	first time.Time    // of the first period
-	end   time.Time    // of the series
+	rails      *policy.Spec  // what bounds a limit
+	downWithin time.Duration // a limit is lowered by one step
+	first      time.Time     // of the first period
+	end        time.Time     // of the series
 	// limits holds the limit at each step; unknown before the first cycle, or where
 	// every cycle refused.
 	limits      []float64
@@ -28,12 +29,13 @@ func newRun(o Options) *run {
 		rails.Digits = 0
 	}
 	r := &run{
-		Options: o,
-		rails:   &rails,
-		first:   o.Series.Start.Add(o.Train),
-		end:     o.Series.Time(len(o.Series.RPS)),
-		limits:  make([]float64, len(o.Series.RPS)),
-		normal:  normalSteps(o.Series, o.Anomalies),
+		Options:    o,
+		rails:      &rails,
+		downWithin: downWithin(rails.Kind),
+		first:      o.Series.Start.Add(o.Train),
+		end:        o.Series.Time(len(o.Series.RPS)),
+		limits:     make([]float64, len(o.Series.RPS)),
+		normal:     normalSteps(o.Series, o.Anomalies),
 	}
 	for i := range r.limits {
 		r.limits[i] = policy.Unknown

@@ -97,11 +97,14 @@ func dash(text string) string {
 	return text
 }
 
-// parseSpan reads a duration that may be of whole days, "90d".
+// parseSpan reads a duration that may be of whole days or weeks, "90d".
 func parseSpan(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 10_000 {
-			return time.Duration(n) * 24 * time.Hour, nil
+	const day = 24 * time.Hour
+	for unit, length := range map[string]time.Duration{"d": day, "w": 7 * day} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			if n, err := strconv.Atoi(number); err == nil && n >= 0 && n <= 10_000 {
+				return time.Duration(n) * length, nil
+			}
 		}
 	}
 	d, err := time.ParseDuration(text)

@@ -112,7 +112,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("got %q, want %q", tt.got, tt.want)
 		}
 	}
-	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "90d": 90 * 24 * time.Hour, "1h30m": 90 * time.Minute} {
+	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "90d": 90 * 24 * time.Hour, "4w": 28 * 24 * time.Hour, "1h30m": 90 * time.Minute} {
 		if got, err := parseSpan(text); err != nil || got != want {
 			t.Errorf("parseSpan(%q) = %v, %v; want %v", text, got, err, want)
 		}

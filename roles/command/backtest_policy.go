@@ -1,0 +1,100 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"grl/policy"
+	"grl/policy/backtest"
+	"grl/policy/policyfile"
+)
+
+// triedPolicy is what grl backtest tries.
+type triedPolicy struct {
+	spec        policy.Spec
+	kind        policy.Kind
+	written     bool // it has a history of its own
+	every       time.Duration
+	bounds      backtest.Bounds
+	train, test time.Duration // 0: by the length of the series
+}
+
+// triedPolicy finds out what --policy says.
+func (f *backtestFlags) triedPolicy() (*triedPolicy, error) {
+	t := &triedPolicy{bounds: f.bounds, train: f.train, test: f.test}
+	name, data, err := f.policyText()
+	if err != nil {
+		return nil, err
+	}
+	if t.spec, err = policyfile.Parse(name, data); err != nil {
+		return nil, wrongUse(err)
+	}
+	t.kind = kindOf(t.spec.Kind)
+	t.written = name != ""
+	if t.written && !f.boundsSet {
+		t.bounds = backtest.Live
+	}
+	return t, t.cycle()
+}
+
+// policyText returns the policy file that --policy names; of a kind one with its
+// defaults, without a name.
+func (f *backtestFlags) policyText() (name string, data []byte, err error) {
+	if slices.Contains(kindNames(), f.policy) {
+		if f.policy == "quota" {
+			return "", nil, wrongUse(fmt.Errorf("--policy quota: a quota is agreed: name a policy file"))
+		}
+		return "", fmt.Appendf(nil, "name: %[1]s\nkind: %[1]s\nmatch: {service: \"*\"}\n", f.policy), nil
+	}
+	file, err := os.Open(f.policy)
+	if err != nil {
+		return "", nil, wrongUse(fmt.Errorf("--policy %s: neither a kind (%s) nor a file: %w", f.policy, strings.Join(kindNames(), ", "), err))
+	}
+	defer file.Close()
+	data, err = io.ReadAll(io.LimitReader(file, policyfile.MaxFileBytes+1)) // one more is refused
+	return f.policy, data, err
+}
+
+// kindOf returns the row of the table of kinds that has a name, which is there.
+func kindOf(name string) policy.Kind {
+	kinds := policy.Kinds()
+	return kinds[slices.IndexFunc(kinds, func(k policy.Kind) bool { return k.Name == name })]
+}
+
+// cycle sets how often the policy runs, from its schedule. What runs about once a
+// day runs at midnight.
+func (t *triedPolicy) cycle() error {
+	const day, night = 24 * time.Hour, 20 * time.Hour
+	schedule, err := policyfile.ParseSchedule(t.spec.Cycle, t.spec.Location)
+	if err != nil {
+		return fmt.Errorf("cycle %q: %w", t.spec.Cycle, err)
+	}
+	first := schedule.Next(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
+	t.every = schedule.Next(first).Sub(first)
+	if t.every >= night {
+		t.every = time.Duration(math.Round(float64(t.every)/float64(day))) * day
+	}
+	return nil
+}
+
+// options returns how it is tried on a series. A kind looks as far back as the
+// training.
+func (t *triedPolicy) options(s policy.Series) backtest.Options {
+	spec := t.spec
+	train, test := backtest.Lengths(s)
+	if t.train != 0 {
+		train = t.train
+	}
+	if t.test != 0 {
+		test = t.test
+	}
+	if !t.written && spec.History > 0 {
+		spec.History = train
+	}
+	return backtest.Options{Spec: &spec, Policy: t.kind.New(&spec), Train: train, Test: test, Every: t.every, Bounds: t.bounds}
+}
