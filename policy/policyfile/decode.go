@@ -321,7 +321,7 @@ func (d *decoder) item(n *yamlfile.Node, path, example string, fields yamlfile.F
 	d.Keys(n, path, seen, fields)
 	for _, key := range required {
 		if _, ok := seen[key]; !ok {
-			d.Fail(n.Place, path, "no "+key, "as in "+example)
+			d.Fail(n.Place, path, "no "+key, "it, as in "+example)
 		}
 	}
 }

@@ -2,11 +2,14 @@ package policyfile
 
 import (
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"grl/limiter/yamlfile"
 )
 
 // Schedule says when a policy runs: at wall times of a location. Each is once a
@@ -25,15 +28,20 @@ type Schedule struct {
 // nothing runs more than once a minute.
 const cronFields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow
 
+const mostCycleBytes = 256
+
 // ParseSchedule reads five fields of cron: minute, hour, day of the month, month,
 // day of the week. A schedule that never comes is an error.
 func ParseSchedule(cycle string, location *time.Location) (*Schedule, error) {
 	if fields := len(strings.Fields(cycle)); strings.ContainsAny(cycle, "@=") || fields != 5 {
 		return nil, errors.New("want five fields: minute, hour, day of the month, month and day of the week")
 	}
+	if len(cycle) > mostCycleBytes {
+		return nil, fmt.Errorf("%d bytes, want at most %d", len(cycle), mostCycleBytes)
+	}
 	parsed, err := cron.NewParser(cronFields).Parse("TZ=UTC " + cycle)
 	if err != nil {
-		return nil, errors.New(clipError(err))
+		return nil, errors.New(yamlfile.Clip(err.Error()))
 	}
 	s := &Schedule{spec: parsed.(*cron.SpecSchedule), location: location} // of five fields it is one
 	const allHours = 1<<24 - 1

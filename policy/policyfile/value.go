@@ -1,9 +1,9 @@
 package policyfile
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"grl/limiter/yamlfile"
@@ -121,6 +121,8 @@ func (d *decoder) time(n *yamlfile.Node, path string) time.Time {
 	}
 	t, err := parseTime(n.Text, d.spec.Location)
 	switch {
+	case errors.Is(err, errNoTime):
+		d.Fail(n.Place, path, yamlfile.Quote(n.Text), expected)
 	case err != nil:
 		d.Fail(n.Place, path, yamlfile.Quote(n.Text), expected+": "+err.Error())
 	case t.Year() < 2000 || t.Year() > 2200:
@@ -130,6 +132,8 @@ func (d *decoder) time(n *yamlfile.Node, path string) time.Time {
 	}
 	return time.Time{}
 }
+
+var errNoTime = errors.New("neither a day nor a time")
 
 // parseTime reads RFC 3339, or a day or wall time of a location that is there
 // once.
@@ -154,7 +158,7 @@ func parseTime(text string, location *time.Location) (time.Time, error) {
 			return time.Time{}, fmt.Errorf("clocks in %s show this time twice: add the offset, as in %s", location, instants[0].Format(time.RFC3339))
 		}
 	}
-	return time.Time{}, fmt.Errorf("it is none")
+	return time.Time{}, errNoTime
 }
 
 // instantsOf returns when clocks of a location show a wall time, which is given
@@ -183,6 +187,3 @@ func instant(wall time.Time, location *time.Location) time.Time {
 	start, _ := wall.Add(-time.Duration(before) * time.Second).In(location).ZoneBounds()
 	return start.In(location)
 }
-
-// clipError returns an error in one line, without the words in front.
-func clipError(err error) string { return yamlfile.Clip(strings.TrimSpace(err.Error())) }
