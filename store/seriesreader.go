@@ -223,4 +223,3 @@ func addColumn(buf []byte, bitmap uint64, to *[minutesPerHour]uint64) (rest []by
 	}
 	return buf, true
 }
-

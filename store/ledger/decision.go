@@ -28,9 +28,8 @@ const (
 
 const (
 	keyDecision = "rlc-decision/"
-	// maxBand bounds the decisions of one call, in bytes of their JSON.
-	maxBand = 4 << 20
-	// maxPacked bounds a record of decisions, in bytes.
+	// maxPacked bounds a record of decisions, in bytes, beside which there is room
+	// for an entry of the audit.
 	maxPacked = store.MaxValue * 3 / 4
 )
 
@@ -98,7 +97,7 @@ func (a *Act) decisions(given []Decision) ([]Decision, error) {
 func (l *Ledger) decide(ctx context.Context, act Act, id uint64, decided []Decision) error {
 	body := encode(decided)
 	packed := compress(body)
-	if len(body) > maxBand || len(packed) > maxPacked {
+	if len(body) > maxPart || len(packed) > maxPacked {
 		return fmt.Errorf("%w: %d decisions at once", ErrTooMany, len(decided))
 	}
 	subjects := []string{(&Run{ID: id}).subject()}
@@ -116,10 +115,10 @@ func (l *Ledger) decide(ctx context.Context, act Act, id uint64, decided []Decis
 				return nil, fmt.Errorf("%w: %q is %s by %s", ErrConflict, d.Bucket, b.State, b.By)
 			}
 		}
-		r.Bands++
+		r.Decided++
 		entry := act.entry(decideAction(decided[0].State), subjects, "", "")
 		entry.Revision = decided[0].Revision
-		return &plan{writes: []store.Write{{Key: partOf(keyDecision, id, r.Bands), Value: packed}}, entry: entry}, nil
+		return &plan{writes: []store.Write{{Key: partOf(keyDecision, id, r.Decided), Value: packed}}, entry: entry}, nil
 	})
 	return err
 }
@@ -141,11 +140,11 @@ func (l *Ledger) Decisions(ctx context.Context, id uint64) (map[string]Decision,
 func (l *Ledger) decisions(ctx context.Context, id uint64) (map[string]Decision, error) {
 	all := make(map[string]Decision)
 	err := l.eachPart(ctx, numbered(keyDecision, id)+"/", func(body []byte) error {
-		var band []Decision
-		if err := decode(store.Record{Key: keyDecision, Version: 1, Value: body}, &band); err != nil {
+		var list []Decision
+		if err := decode(store.Record{Key: keyDecision, Version: 1, Value: body}, &list); err != nil {
 			return err
 		}
-		for _, d := range band {
+		for _, d := range list {
 			all[d.Bucket] = d
 		}
 		return nil

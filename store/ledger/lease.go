@@ -56,7 +56,10 @@ func (l *Ledger) TakeLease(ctx context.Context, holder string, ttl time.Duration
 			if !lease.due(holder, ttl, now, status) {
 				return nil, nil
 			}
-			lease = Lease{Holder: holder, At: now.UTC().Truncate(time.Millisecond), Until: now.Add(ttl).UTC().Truncate(time.Millisecond), Status: status}
+			lease = Lease{
+				Holder: holder, At: now.UTC().Truncate(time.Millisecond), Until: now.Add(ttl).UTC().Truncate(time.Millisecond),
+				Status: append([]byte(nil), status...),
+			}
 			return &plan{writes: []store.Write{put(keyLease, lease)}}, nil
 		})
 	}

@@ -17,8 +17,9 @@ const attempts = 100
 
 // plan is what a change wants written.
 type plan struct {
-	writes []store.Write
-	entry  *Entry // nil: not for the audit
+	writes     []store.Write
+	conditions []store.Condition // beside those of the keys
+	entry      *Entry            // nil: not for the audit
 }
 
 // change reads the records of keys, lets draft plan a change of them, and commits
@@ -51,7 +52,7 @@ func (l *Ledger) change(ctx context.Context, keys []string, draft func(ctx conte
 
 func (l *Ledger) commit(ctx context.Context, p *plan, records []store.Record, auditHead store.Record) error {
 	writes := p.writes
-	var conditions []store.Condition
+	conditions := p.conditions
 	for _, r := range records {
 		conditions = append(conditions, store.Condition{Key: r.Key, Version: r.Version})
 	}

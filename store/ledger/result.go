@@ -26,6 +26,8 @@ const (
 	// partResults is how much a record of results has before it is compressed, in
 	// bytes.
 	partResults = 512 << 10
+	// maxPart bounds a record before it is compressed, in bytes.
+	maxPart = 4 << 20
 	// pageParts is how many records of results are read at once: it bounds the
 	// memory.
 	pageParts = 8
@@ -144,7 +146,7 @@ func (l *Ledger) eachPart(ctx context.Context, prefix string, fn func(body []byt
 			return err
 		}
 		for _, r := range records {
-			body, err := decompress(r, store.MaxValue)
+			body, err := decompress(r, maxPart)
 			if err == nil {
 				err = fn(body)
 			}

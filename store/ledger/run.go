@@ -57,8 +57,8 @@ const (
 // run is the record of a Run.
 type run struct {
 	Run
-	Parts int `json:"parts,omitempty"` // records of results
-	Bands int `json:"bands,omitempty"` // records of decisions
+	Parts   int `json:"parts,omitempty"`   // records of results
+	Decided int `json:"decided,omitempty"` // records of decisions
 }
 
 // bound cuts texts to what a record may have, and returns an error for what
@@ -114,24 +114,34 @@ func (l *Ledger) beginRun(ctx context.Context, act Act, r Run) (Run, error) {
 			return nil, err
 		}
 		next.ID = last + 1
-		writes, err := l.abandon(ctx, last, act.At)
-		return &plan{writes: append(writes, put(keyRunHead, next.ID), put(numbered(keyRun, next.ID), next))}, err
+		p, err := l.abandon(ctx, last, act.At)
+		if err != nil {
+			return nil, err
+		}
+		p.writes = append(p.writes, put(keyRunHead, next.ID), put(numbered(keyRun, next.ID), next))
+		return p, nil
 	})
 	return next.Run, err
 }
 
-// abandon returns what makes a run fail, if it is open. No other one can be:
-// each was the last once.
-func (l *Ledger) abandon(ctx context.Context, id uint64, at time.Time) ([]store.Write, error) {
-	r, err := l.run(ctx, id)
+// abandon returns the plan that makes a run fail, if it is open. No other one can
+// be: each was the last once.
+func (l *Ledger) abandon(ctx context.Context, id uint64, at time.Time) (*plan, error) {
+	records, err := l.engine.Get(ctx, numbered(keyRun, id))
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{conditions: []store.Condition{{Key: records[0].Key, Version: records[0].Version}}}
+	r, err := decodeRun(records[0])
 	if errors.Is(err, ErrNotFound) || err == nil && r.State != RunRunning {
-		return nil, nil
+		return p, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	r.State, r.Error, r.FinishedAt = RunFailed, wentAway, at.UTC().Truncate(time.Millisecond)
-	return []store.Write{put(numbered(keyRun, id), r)}, nil
+	p.writes = []store.Write{put(records[0].Key, r)}
+	return p, nil
 }
 
 // pruneRuns deletes the runs before the last MaxRuns, each after what it found,
