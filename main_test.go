@@ -38,7 +38,11 @@ var mayImport = map[string][]string{
 	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/people", "store", "store/ledger", "web"},
 	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
-	"roles/configurator/history": {"limiter", "policy", protoTree},
+	"roles/configurator":            {"limiter", "limiter/limitsfile", "policy", "policy/policyfile", protoTree, "roles/configurator/compute", "roles/configurator/history", "roles/configurator/repository", "roles/configurator/webhook"},
+	"roles/configurator/compute":    {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "roles/configurator/history"},
+	"roles/configurator/history":    {"limiter", "policy", protoTree},
+	"roles/configurator/repository": {"limiter/limitsfile"},
+	"roles/configurator/webhook":    {},
 
 	"roles/controller/api":           {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "roles/controller/desk", "store", "store/ledger"},
 	"roles/controller/desk":          {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "store/ledger"},

@@ -1,0 +1,46 @@
+// Package compute is the pure core of the configurator: which policy computes
+// which bucket, and what becomes of what it computes. Time, history and memory
+// are arguments.
+package compute
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"grl/limiter"
+	"grl/policy"
+	"grl/policy/policyfile"
+)
+
+// Work is one bucket that a policy computes.
+type Work struct {
+	Bucket *limiter.Bucket
+	Spec   *policy.Spec
+}
+
+// Plan returns the buckets of services that specs compute, in the order of their
+// names. A bucket that blocks has no limit to compute.
+func Plan(services []limiter.Service, specs []policy.Spec) []Work {
+	var all []Work
+	for i := range services {
+		for j := range services[i].Buckets {
+			b := &services[i].Buckets[j]
+			if b.Block {
+				continue
+			}
+			w := Work{Bucket: b, Spec: policyfile.Choose(specs, *b)}
+			if w.Spec != nil {
+				all = append(all, w)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Work) int { return strings.Compare(a.Bucket.FullName(), b.Bucket.FullName()) })
+	return all
+}
+
+// requestsOf names the requests that a bucket is offered: what is known of them
+// says nothing about others.
+func requestsOf(b *limiter.Bucket) string {
+	return fmt.Sprintf("%q %q %v %v %v %v %v", b.Match.Caller, b.Match.Procedure, b.PerCaller, b.Scope, b.Verified, b.Cost, b.Share)
+}
