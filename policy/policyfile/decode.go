@@ -32,7 +32,6 @@ var unused = map[string]map[string]string{
 	},
 	"live": {
 		"history":  "live looks at the last hours alone",
-		"events":   "live follows what comes",
 		"discover": "live has no history to find buckets in",
 	},
 }

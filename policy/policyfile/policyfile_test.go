@@ -66,6 +66,7 @@ func TestGood(t *testing.T) {
 		"live.yaml": {
 			Name: "live", Kind: "live", Match: policy.Match{Bucket: "all"},
 			History: kind(t, "live").History, Cycle: "*/5 * * * *", Location: time.UTC, Floor: 5, MaxStep: 1,
+			Events: []policy.Event{{Name: "sale", From: at("2026-11-27T00:00:00Z"), To: at("2026-11-28T00:00:00Z"), Factor: 2}},
 		},
 	}
 	for _, name := range glob(t, "testdata/good/*.yaml") {
