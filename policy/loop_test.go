@@ -243,3 +243,21 @@ func BenchmarkRobustPeak(b *testing.B) {
 		RobustPeak(series.RPS)
 	}
 }
+
+func TestACycleIsJudgedByWhatEachBufferDrops(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		period := Series{Start: monday, Step: time.Minute, RPS: rapid.SliceOf(rapid.OneOf(
+			rapid.Float64Range(90, 150), rapid.SampledFrom([]float64{0, 100, Unknown}),
+		)).Draw(t, "rps")}
+		got, known := judge(Cycle{From: monday, BaseRPS: 100}, period, monday.Add(day))
+		for i := range buffers {
+			dropped, volume := above(period.RPS, 100*(1+0.02*float64(i)))
+			if math.Abs(got.Dropped[i]-60*dropped) > 1e-9*got.Volume || math.Abs(got.Volume-60*volume) > 1e-9*got.Volume {
+				t.Fatalf("buffer %d dropped %v of %v, want %v of %v", i, got.Dropped[i], got.Volume, 60*dropped, 60*volume)
+			}
+		}
+		if known != slices.ContainsFunc(period.RPS, Known) || !got.To.Equal(monday.Add(day)) {
+			t.Fatalf("known %v until %v", known, got.To)
+		}
+	})
+}

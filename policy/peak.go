@@ -77,14 +77,11 @@ func observe(s Series) sight {
 
 // growth returns the mean of the newest week over the median of the means of the
 // earlier ones, in [1, mostGrowth]: only upward, and 1 where fewer than three
-// weeks are known.
+// weeks are known. The window is not empty.
 func growth(window Series, now time.Time) float64 {
 	means := weekMeans(window, now)
-	if len(means) < 3 || !Known(means[0]) {
-		return 1
-	}
 	before := median(means[1:])
-	if !(before > 0) { // nothing, or too few weeks
+	if !Known(means[0]) || !(before > 0) { // too few weeks, or of nothing
 		return 1
 	}
 	return clamp(means[0]/before, 1, mostGrowth)

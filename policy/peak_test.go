@@ -78,6 +78,11 @@ func TestPeak(t *testing.T) {
 	short := flat(1000)
 	short.RPS = grown.RPS[14*24:]
 	short.Start = monday.Add(2 * week)
+	gone := flat(1000)
+	for i := range 7 * 24 {
+		gone.RPS[21*24+i] = Unknown
+	}
+	gone.RPS[28*24-1] = 1200 // all that is known of the newest week
 	unknown := flat(Unknown)
 	sale := flat(1000)
 	for i := range 24 {
@@ -105,6 +110,7 @@ func TestPeak(t *testing.T) {
 			"two weeks know no growth", short, nil, 0, 1199.78 * 1.1,
 			"the peak of the last 2 weeks, 1,200 rps on Mon 23 Mar 00:00, buffer 1.10 (nothing is learnt yet)",
 		},
+		{"an hour of a week tells of no growth", gone, nil, 0, 1149.48 * 1.1, ""},
 		{
 			"rare", flat(1.0 / 3600), nil, 0, 4.0 / 3600,
 			"the peak of the last 4 weeks, 0.000278 rps on Mon 2 Mar 00:00, two standard deviations above it, since it is rare",
@@ -130,7 +136,7 @@ func TestPeak(t *testing.T) {
 			s.Events = []Event{{"sale", monday.Add(10 * day), monday.Add(11 * day), 3}}
 		}, 0, 1099.89, ""},
 		{"nor does a quiet one make a peak", flat(1000), func(s *Spec) {
-			s.Events = []Event{{"works", monday.Add(10 * day), monday.Add(11 * day), 0.1}}
+			s.Events = []Event{{"works", monday.Add(10 * day), monday.Add(11 * day), 0.1}, {"sale", monday, monday.Add(1), 1.01}}
 		}, 0, 1099.89, ""},
 	}
 	for _, tt := range tests {

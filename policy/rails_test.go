@@ -39,7 +39,7 @@ func TestBound(t *testing.T) {
 		{"no dead band above the ceiling", Spec{Ceiling: 1000}, BoundInput{LimitRPS: 1000, PresentRPS: 1010}, 1000, ""},
 		{"down by a fifth", Spec{Digits: 2, MaxStep: 0.2}, BoundInput{LimitRPS: 100, PresentRPS: 10000}, 8000, "step"},
 		{"towards where it may be", Spec{Digits: 2, MaxStep: 0.2}, BoundInput{LimitRPS: 100, PresentRPS: 6144}, 4920, "step"},
-		{"at the rail where rounding were no move", Spec{Digits: 1, MaxStep: 0.03}, BoundInput{LimitRPS: 500, PresentRPS: 1000}, 970, "step"},
+		{"at the rail where rounding were no move", Spec{Digits: 1, MaxStep: 0.003}, BoundInput{LimitRPS: 500, PresentRPS: 1000}, 997, "step"},
 		{"slower than the dead band", Spec{Digits: 2, MaxStep: 0.01}, BoundInput{LimitRPS: 500, PresentRPS: 1000}, 990, "step"},
 		{"rounding does not pass the rail", Spec{Digits: 1, MaxStep: 0.2}, BoundInput{LimitRPS: 84, PresentRPS: 104}, 84, "step"},
 		{"against the same hour yesterday", Spec{MaxStep: 0.2}, BoundInput{LimitRPS: 100, PresentRPS: 500, DownFromRPS: 1000}, 800, "step"},
