@@ -177,15 +177,3 @@ func TestSentence(t *testing.T) {
 		})
 	}
 }
-
-func TestEveryWordIsInItsList(t *testing.T) {
-	for _, list := range [][]Word{Refusals(), Figures(), Rules()} {
-		seen := map[string]bool{}
-		for _, w := range list {
-			if w.Name == "" || w.Text == "" || seen[w.Name] {
-				t.Errorf("word %q: %q", w.Name, w.Text)
-			}
-			seen[w.Name] = true
-		}
-	}
-}
