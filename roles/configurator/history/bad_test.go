@@ -246,6 +246,7 @@ func TestBadRowsLowerNothing(t *testing.T) {
 				late = append(late, r)
 			}
 		}
+		slices.Reverse(late) // in order at the end they would be on time
 		u := laid(append(out, late...), nil)
 		if got := limit(u, present); got < present {
 			t.Fatalf("the limit falls from %v to %v: %q, %q, %v", present, got, u.Refused, u.NoLower, u.Notes)

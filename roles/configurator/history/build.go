@@ -16,7 +16,9 @@ const (
 	// soon is within how many hours from its start a history counts as one that
 	// was idle until its first request. What begins later may be a bucket that is
 	// new.
-	soon = 7 * 24
+	soon = 24
+	// hoursOfWeek is how many there are.
+	hoursOfWeek = 7 * 24
 )
 
 // build makes a bucket of its cells.
@@ -189,8 +191,13 @@ func (b *build) finish(u *unitBuild, caps []period) {
 			u.blank(int(h)*perHour, int(h+1)*perHour, damaged)
 		}
 	}
+	for i, rps := range u.rps {
+		if rps > mostRPS {
+			u.blank(i, i+1, notNumber)
+		}
+	}
 	for z, present := range b.span.present {
-		mostly(b.span.hours, soon, u.rows[z].has,
+		mostly(b.span.hours, hoursOfWeek, u.rows[z].has,
 			func(h int) bool { return b.span.known[h] && !present.has(h) },
 			func(h int) { u.mark(h*perHour, (h+1)*perHour, silent) })
 	}
