@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	good = "service: shop\nbuckets:\n  - {name: all, limit: {rps: 5}, behavior: deny}\n"
-	bad  = "service: orders\nbuckets:\n  - {name: all, limit: {rps: 100/s}, behavior: deny, candidate: 5}\n"
+	good    = "service: shop\nbuckets:\n  - {name: all, limit: {rps: 5}, behavior: deny}\n"
+	nightly = "name: nightly\nkind: peak\nmatch: {service: shop}\n"
+	bad     = "service: orders\nbuckets:\n  - {name: all, limit: {rps: 100/s}, behavior: deny, candidate: 5}\n"
 )
 
 // run executes grl check in a directory with these files.
@@ -81,6 +82,21 @@ bad.yaml:3:65: buckets[0].candidate: found 5, expected a mapping such as {rps: 1
 		},
 		{"file beside its directory", map[string]string{"limits/a.yaml": good}, []string{"limits", "limits/a.yaml"}, "ok: 1 file, 1 service, 1 bucket\n", "", 0},
 		{"with a configuration", map[string]string{"a.yaml": good, "grl.toml": ""}, []string{"a.yaml", "--config", "grl.toml"}, "ok: 2 files, 1 service, 1 bucket\n", "", 0},
+		{
+			"policies beside limits",
+			map[string]string{"limits/a.yaml": good, "limits/policies/nightly.yaml": nightly},
+			[]string{"limits"},
+			"ok: 2 files, 1 service, 1 bucket, 1 policy\n", "", 0,
+		},
+		{"policies alone", map[string]string{"p/a.yaml": nightly, "p/b.yml": strings.NewReplacer("nightly", "hourly", "shop", "orders").Replace(nightly)}, []string{"p"}, "ok: 2 files, 0 services, 0 buckets, 2 policies\n", "", 0},
+		{
+			"bad policy",
+			map[string]string{"p/a.yaml": strings.Replace(nightly, "kind: peak", "kind: peek", 1), "p/b.yaml": nightly},
+			[]string{"p"},
+			"", "p/a.yaml:2:7: kind: found \"peek\", expected peak, forecast, live or quota (perhaps peak)\n" +
+				"p/b.yaml:1:1: name: the same as that of policy \"nightly\" at p/a.yaml:1:1\n" +
+				"p/b.yaml:3:1: match: policy \"nightly\" selects the same buckets as policy \"nightly\" at p/a.yaml:1:1: each has one policy\n3 errors\n", 3,
+		},
 		{"configuration alone", map[string]string{"grl.toml": ""}, []string{"--config=grl.toml"}, "ok: 1 file, 0 services, 0 buckets\n", "", 0},
 		{"empty directory", map[string]string{"limits/README.md": ""}, []string{"limits"}, "", "limits: no limits files, *.yaml or *.yml, in this directory\n1 error\n", 3},
 		{"bad file", map[string]string{"bad.yaml": bad, "good.yaml": good}, []string{"."}, "", badText + "2 errors\n", 3},
