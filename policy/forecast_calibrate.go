@@ -73,9 +73,16 @@ func calibrate(window Series, at time.Time) Calibration {
 // the limits among those that would have dropped little enough.
 func (c *Calibration) choose(s *slots) {
 	first := (len(s.most) + 3) / 4
+	allowed := 0.0
+	for _, x := range s.series.RPS[s.rows[first]:] {
+		if Known(x) {
+			allowed += calibrateShare * x
+		}
+	}
 	c.why = whyUnknown
 	for _, b := range [...]basis{carried, highestOf} {
-		t := newTrial(s, b, first, c.most(1))
+		t := newTrial(s, b, first)
+		t.most, t.allowed = c.most(1), allowed
 		if !t.foretold() {
 			continue
 		}
@@ -105,20 +112,15 @@ type trial struct {
 	first   int       // slot of the stretch
 	f       []float64 // forecast of each of them
 	floor   []float64 // of rare events
-	most    float64
-	allowed float64 // to be dropped, as a sum of rows
+	most    float64   // the cap
+	allowed float64   // to be dropped, as a sum of rows
 }
 
-func newTrial(s *slots, b basis, first int, most float64) *trial {
-	t := &trial{slots: s, first: first, most: most}
+func newTrial(s *slots, b basis, first int) *trial {
+	t := &trial{slots: s, first: first}
 	for i := first; i < len(s.most); i++ {
 		f := s.forecast(b, i)
 		t.f, t.floor = append(t.f, f), append(t.floor, SparseFloor(f, s.series.Step))
-		for _, x := range s.of(i) {
-			if Known(x) {
-				t.allowed += calibrateShare * x
-			}
-		}
 	}
 	return t
 }

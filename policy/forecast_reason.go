@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // numbers returns the figures behind the limit of an hour.
 func (h *hourly) numbers(l hourLimit) []Number {
@@ -20,40 +17,50 @@ func (h *hourly) numbers(l hourLimit) []Number {
 	if Known(l.forecast) {
 		numbers = append(numbers, Number{"forecast", l.forecast, "rps"})
 	}
-	if l.event != 1 {
-		numbers = append(numbers, Number{"event", l.event, "ratio"})
-	}
-	if h.second != 1 {
-		numbers = append(numbers, Number{"second_over_minute", h.second, "ratio"})
-	}
+	numbers = append(numbers, factors(l.event, h.second)...)
 	return append(numbers, Number{"computed", l.rps, "rps"})
+}
+
+// factors returns those of the figures that multiply others, where there are any.
+func factors(event, second float64) []Number {
+	var numbers []Number
+	if event != 1 {
+		numbers = append(numbers, Number{"event", event, "ratio"})
+	}
+	if second != 1 {
+		numbers = append(numbers, Number{"second_over_minute", second, "ratio"})
+	}
+	return numbers
+}
+
+// times words the factors: the highest second of a minute, and what the events of
+// at make of it.
+func (s *Spec) times(event, second float64, at time.Time) string {
+	text := ""
+	if second != 1 {
+		text += ", " + ratio(second) + " of it for the highest second of a minute"
+	}
+	if event != 1 {
+		text += ", times " + ratio(event) + " for " + quoted(s.eventsAt(at))
+	}
+	return text
 }
 
 // reason returns the part of the sentence.
 func (h *hourly) reason(l hourLimit) string {
 	c := &h.calibration
-	parts := []string{h.made(l)}
-	if h.second != 1 {
-		parts = append(parts, ratio(h.second)+" of it for the highest second of a minute")
-	}
-	if l.event != 1 {
-		parts = append(parts, "times "+ratio(l.event)+" for "+quoted(h.spec.eventsAt(l.at)))
-	}
-	text := strings.Join(parts, ", ")
+	text := h.made(l) + h.spec.times(l.event, h.second, l.at)
 	if c.basis == constant {
 		return text + "; " + c.why
 	}
-	return text + "; limits by the hour stood " + percent(c.lower()) + " lower than one for all hours"
+	return text + "; limits by the " + c.slot() + " stood " + percent(c.lower()) + " lower than one for all " + c.slot() + "s"
 }
 
 // made returns what the limit is made of.
 func (h *hourly) made(l hourLimit) string {
 	c := &h.calibration
 	peak := "the peak of the last " + lasting(c.at.Sub(c.from)) + ", " + rate(c.peak) + " rps"
-	most := percent(capShare) + " of " + peak
-	if SparseFloor(c.peak*h.second, c.step) > capShare*c.peak*h.second {
-		most = "two standard deviations above " + peak + ", since it is rare"
-	}
+	most := atMost(capShare, c.peak*h.second, c.step, peak)
 	if !Known(l.forecast) {
 		if c.basis != constant {
 			most += ", since this " + c.slot() + " cannot be foretold"
@@ -75,6 +82,15 @@ func (h *hourly) made(l hourLimit) string {
 	default:
 		return most + ", no more than that, though " + times + " would be"
 	}
+}
+
+// atMost words the most that a limit may be: a share of the peak, or the floor of a
+// sparse one.
+func atMost(share, peakRPS float64, step time.Duration, peak string) string {
+	if SparseFloor(peakRPS, step) > share*peakRPS {
+		return "two standard deviations above " + peak + ", since it is rare"
+	}
+	return percent(share) + " of " + peak
 }
 
 // slot returns what the limits are by.

@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 const (
 	// liveTimes is what the highest step of the last hours is multiplied by.
@@ -98,12 +95,7 @@ func (l *liveLimit) numbers() []Number {
 		{"history", float64(l.known.known) * l.window.Step.Hours() / 24, "days"},
 		{"load", l.load * l.second, "rps"},
 	}
-	if l.event != 1 {
-		numbers = append(numbers, Number{"event", l.event, "ratio"})
-	}
-	if l.second != 1 {
-		numbers = append(numbers, Number{"second_over_minute", l.second, "ratio"})
-	}
+	numbers = append(numbers, factors(l.event, l.second)...)
 	return append(numbers, Number{"computed", l.rps, "rps"})
 }
 
@@ -115,22 +107,15 @@ func (p live) reason(l liveLimit, now, at time.Time) string {
 		hours = "the same " + lasting(liveSpan) + " yesterday"
 	}
 	load := "the highest step of " + hours + ", " + rate(l.load) + " rps on " + p.spec.when(l.at, l.window.Step)
-	var parts []string
+	times := ratio(liveTimes) + " times " + load
+	text := times
 	switch l.by {
 	case byShare:
-		parts = append(parts, "half of "+peak+", more than "+ratio(liveTimes)+" times "+load)
+		text = "half of " + peak + ", more than " + times
 	case byCap:
-		parts = append(parts, percent(liveMost)+" of "+peak+", no more than that, though "+ratio(liveTimes)+" times "+load+" would be")
+		text = atMost(liveMost, l.peak*l.second, l.window.Step, peak) + ", no more than that, though " + times + " would be"
 	case bySparse:
-		parts = append(parts, "two standard deviations above "+load)
-	default:
-		parts = append(parts, ratio(liveTimes)+" times "+load)
+		text = "two standard deviations above " + load
 	}
-	if l.second != 1 {
-		parts = append(parts, ratio(l.second)+" of it for the highest second of a minute")
-	}
-	if l.event != 1 {
-		parts = append(parts, "times "+ratio(l.event)+" for "+quoted(p.spec.eventsAt(at)))
-	}
-	return strings.Join(parts, ", ")
+	return text + p.spec.times(l.event, l.second, at)
 }
