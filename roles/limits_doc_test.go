@@ -97,7 +97,7 @@ func constantValue(p *types.Package, name string) (constant.Value, bool) {
 
 // constantsOf evaluates the constants of one of our packages from its source.
 // What else it declares does not matter, so imports are left out, but for the
-// units of time.
+// units of time and the constants of other packages of ours.
 func constantsOf(t *testing.T, pkg string) *types.Package {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pkg), "*.go"))
@@ -116,16 +116,19 @@ func constantsOf(t *testing.T, pkg string) *types.Package {
 		}
 		files = append(files, f)
 	}
-	config := types.Config{Importer: unitsOnly{}, Error: func(error) {}}
+	config := types.Config{Importer: constantsOnly{t}, Error: func(error) {}}
 	p, _ := config.Check(pkg, set, files, nil) // of what was left out
 	return p
 }
 
-// unitsOnly knows the units of package time and nothing else.
-type unitsOnly struct{}
+// constantsOnly knows the units of package time, and what our packages declare.
+type constantsOnly struct{ t *testing.T }
 
 // Import implements types.Importer.
-func (unitsOnly) Import(path string) (*types.Package, error) {
+func (c constantsOnly) Import(path string) (*types.Package, error) {
+	if pkg, ours := strings.CutPrefix(path, "grl/limiter"); ours {
+		return constantsOf(c.t, "limiter"+pkg), nil
+	}
 	if path != "time" {
 		return nil, fmt.Errorf("import %q: left out", path)
 	}
