@@ -84,8 +84,7 @@ func (cs columns) offered(y chart.Axis) string {
 	return p.String()
 }
 
-// limit returns the line of the limits, in steps. Where several fall on a pixel it
-// goes from the lowest to the highest.
+// limit returns the line of the limits, in steps.
 func (cs columns) limit(y chart.Axis) string {
 	var p chart.Path
 	for i, c := range cs {
@@ -101,6 +100,35 @@ func (cs columns) limit(y chart.Axis) string {
 		p.Point(x, y.Pixel(first))
 		p.Point(x, y.Pixel(second))
 		p.Point(x+1, y.Pixel(second))
+	}
+	return p.String()
+}
+
+// dense reports whether the limit goes up and down within most pixels that have
+// one: a line would cover all.
+func (cs columns) dense() bool {
+	limited, moved := 0, 0
+	for _, c := range cs {
+		if policy.Known(c.lowLimit) {
+			limited++
+		}
+		if c.lowLimit < c.highLimit {
+			moved++
+		}
+	}
+	return 2*moved > limited
+}
+
+// band returns lines from the lowest limit of each pixel to the highest.
+func (cs columns) band(y chart.Axis) string {
+	var p chart.Path
+	for i, c := range cs {
+		if policy.Known(c.lowLimit) {
+			x := plotLeft + float64(i) + 0.5
+			p.Point(x, y.Pixel(c.lowLimit)+0.5)
+			p.Point(x, y.Pixel(c.highLimit)-0.5)
+			p.Break()
+		}
 	}
 	return p.String()
 }

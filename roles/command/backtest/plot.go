@@ -141,8 +141,12 @@ func (p *plot) panel(r *backtest.Result, title string, from, to time.Time) {
 		p.shade("anomaly", x, a.From, a.To, top)
 	}
 	p.axes(x, y)
+	class, limit := "limit", columns.limit(y)
+	if columns.dense() {
+		class, limit = "limit band", columns.band(y)
+	}
+	fmt.Fprintf(p, "<path class=%q d=%q/>\n", class, limit)
 	fmt.Fprintf(p, "<path class=\"offered\" d=%q/>\n", columns.offered(y))
-	fmt.Fprintf(p, "<path class=\"limit\" d=%q/>\n", columns.limit(y))
 	if d := columns.dropped(y); d != "" {
 		fmt.Fprintf(p, "<path class=\"dropped\" d=%q/>\n", d)
 	}
