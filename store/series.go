@@ -36,8 +36,8 @@ type CellSeries struct {
 	HighestSecond    []uint64
 	CandidateDropped []uint64
 	// Zones has for each zone, in the order of Presence, a bit for each hour, the
-	// lowest of the first byte first: the cell has a row. Zones that are new come
-	// at the end.
+	// lowest of the first byte first: the cell has a row. A zone that came after
+	// the Presence was read is at the end.
 	Zones [][]byte
 	// Damaged are the hours that are left out, since a row of them is damaged,
 	// counted from the first hour, in order.

@@ -132,13 +132,9 @@ func (s *Store) scanBatch(r *seriesReader, rows *sql.Rows) error {
 		}
 		v.minutes = minutes
 		hour := int((start - r.hours.first) / hourMillis)
-		if !v.intact(start, key) {
+		if !v.intact(start, key) || r.add(cell, hour, key.zone, v.minutes) != nil {
 			s.warn(damagedHour)
 			r.damage(cell, hour)
-			continue
-		}
-		if err := r.add(cell, hour, key.zone, v.minutes); err != nil {
-			return err
 		}
 	}
 	return rows.Err()
