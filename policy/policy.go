@@ -88,12 +88,12 @@ var kinds = []Kind{
 // Kinds returns the table of policies. It is not changed.
 func Kinds() []Kind { return kinds }
 
-// exact reports whether the limits of a kind are agreed ones.
-func exact(kind string) bool {
+// kindOf returns the line of a kind; the zero value if there is none.
+func kindOf(name string) Kind {
 	for _, k := range kinds {
-		if k.Name == kind {
-			return k.Exact
+		if k.Name == name {
+			return k
 		}
 	}
-	return false
+	return Kind{}
 }

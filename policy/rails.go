@@ -46,7 +46,7 @@ type Bounded struct {
 	// Rule is what moved the limit away from the one computed, a word of Rules;
 	// "": rounding at most.
 	Rule string
-	// Words say so, such as "kept within 20 % a cycle"; "": nothing did.
+	// Words say so, such as "kept within 20 % a day"; "": nothing did.
 	Words string
 }
 
@@ -56,7 +56,7 @@ var rules = []Word{
 	{"ceiling", "the ceiling of the policy"},
 	{"capacity", "the planned capacity"},
 	{"dead_band", "a move of less than 2 % is none"},
-	{"step", "down at most a share of the present limit a cycle"},
+	{"step", "down at most a share of the limit a day, of a live one an hour"},
 	{"half_peak", "not below half of the highest minute of the last 7 days"},
 	{"triple", "up at most to three times the present limit"},
 	{"range", "a limit lies between 0.001 and 1,000,000,000 rps"},
@@ -114,7 +114,7 @@ func (b *bounding) wishes() {
 	if b.limit > most { // beyond the floor too: it would protect nothing
 		b.to(most, mostRule, mostWords)
 	}
-	if exact(s.Kind) {
+	if kindOf(s.Kind).Exact {
 		return
 	}
 	if b.rule == "" { // a bound that people gave has as many digits as they wrote
@@ -154,13 +154,25 @@ func (b *bounding) rails() {
 		from = in.PresentRPS
 	}
 	if least := (1 - b.spec.MaxStep) * from; from > 0 && b.limit < least {
-		b.to(b.within(least, math.Ceil), "step", "kept within "+percent(b.spec.MaxStep)+" a cycle")
+		b.to(b.within(least, math.Ceil), "step", "kept within "+percent(b.spec.MaxStep)+b.pace())
 	}
 	if in.NoLower != "" && b.limit < in.PresentRPS {
 		b.to(in.PresentRPS, "no_lower", "not lowered, since "+textOf(refusals, in.NoLower))
 	}
 	if !(b.limit >= LeastRPS && b.limit <= MostRPS) {
 		b.to(clamp(b.limit, LeastRPS, MostRPS), "range", "kept between 0.001 and 1,000,000,000 rps")
+	}
+}
+
+// pace returns in what time a limit is lowered by one step.
+func (b *bounding) pace() string {
+	switch kindOf(b.spec.Kind).Step {
+	case time.Hour:
+		return " an hour"
+	case day:
+		return " a day"
+	default:
+		return " a cycle"
 	}
 }
 

@@ -152,14 +152,14 @@ func TestBoundIsSettled(t *testing.T) {
 }
 
 func TestSentence(t *testing.T) {
-	s := &Spec{Digits: 2, MaxStep: 0.2}
+	s := &Spec{Kind: "peak", Digits: 2, MaxStep: 0.2}
 	sentence := func(present, computed float64, noLower string) string {
 		b := Bound(s, BoundInput{LimitRPS: computed, PresentRPS: present, NoLower: noLower})
 		return Sentence(present, b, "the peak of the last 4 weeks")
 	}
 	tests := []struct{ name, got, want string }{
 		{"moved", sentence(12000, 14049, ""), "12,000 → 14,000 rps: the peak of the last 4 weeks"},
-		{"bounded", sentence(12000, 1, ""), "12,000 → 9,600 rps: the peak of the last 4 weeks; kept within 20 % a cycle"},
+		{"bounded", sentence(12000, 1, ""), "12,000 → 9,600 rps: the peak of the last 4 weeks; kept within 20 % a day"},
 		{"stays", sentence(12000, 12000, ""), "12,000 rps stays: the peak of the last 4 weeks"},
 		{"nearly the same", sentence(12000, 12111, ""), "12,000 rps stays: the peak of the last 4 weeks"},
 		{"first", sentence(0, 0.3333, ""), "0.33 rps: the peak of the last 4 weeks"},
