@@ -101,25 +101,24 @@ func (p *Prometheus) Read(ctx context.Context, q Query, fn func(Bucket) error) e
 	return nil
 }
 
-// batch is buckets whose series are told apart by the same labels.
+// batch is buckets that are asked for in the same way.
 type batch struct {
-	labels  []string
+	kind    kind
 	buckets []*promBucket
 }
 
 // batches cuts buckets into batches, those of one service together.
 func batches(wanted []Wanted) func(yield func(batch) bool) {
-	byLabels := make(map[string][]*promBucket)
+	byKind := make(map[kind][]*promBucket)
 	for i := range wanted {
 		b := &promBucket{wanted: &wanted[i], parts: make(map[string]*lane)}
-		key := fmt.Sprint(b.labels())
-		byLabels[key] = append(byLabels[key], b)
+		byKind[b.kind()] = append(byKind[b.kind()], b)
 	}
 	var all []batch
-	for _, buckets := range byLabels {
+	for kind, buckets := range byKind {
 		slices.SortFunc(buckets, func(a, b *promBucket) int { return cmp.Compare(a.name(), b.name()) })
 		for some := range slices.Chunk(buckets, batchSize) {
-			all = append(all, batch{labels: some[0].labels(), buckets: some})
+			all = append(all, batch{kind, some})
 		}
 	}
 	slices.SortFunc(all, func(a, b batch) int { return cmp.Compare(a.buckets[0].name(), b.buckets[0].name()) })

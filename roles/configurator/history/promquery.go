@@ -29,14 +29,23 @@ var errSplit = errors.New("too large")
 
 // offered returns the query of what was offered to buckets: all decisions. Rates
 // over five steps bridge a scrape or two that failed: counters have it all.
-func (p *Prometheus) offered(labels, buckets []string) string {
+func (p *Prometheus) offered(k kind, buckets []string) string {
 	selector := fmt.Sprintf("%s{bucket=~%s}", requests, anyOf(buckets))
-	return fmt.Sprintf("%s or %s", p.sum(labels, selector, 2), p.sum(labels, selector, 5))
+	return p.load(k, selector, 2) + " or " + p.load(k, selector, 5)
+}
+
+// load returns the load of each bucket and part of it; of callers each of which
+// has the whole limit, the highest.
+func (p *Prometheus) load(k kind, selector string, steps int) string {
+	if !k.callers {
+		return p.sum(selector, steps, k.label)
+	}
+	return fmt.Sprintf("max by (%s) (%s)", by(k.label), p.sum(selector, steps, k.label, callerName))
 }
 
 // dropped returns the query of when something was dropped of it.
-func (p *Prometheus) dropped(labels, buckets []string) string {
-	return p.sum(labels, fmt.Sprintf(`%s{decision="dropped",bucket=~%s}`, requests, anyOf(buckets)), 2) + " > 0"
+func (p *Prometheus) dropped(k kind, buckets []string) string {
+	return p.sum(fmt.Sprintf(`%s{decision="dropped",bucket=~%s}`, requests, anyOf(buckets)), 2, k.label) + " > 0"
 }
 
 // capped returns the query of when caps were on services.
@@ -45,12 +54,22 @@ func (p *Prometheus) capped(services []string) string {
 	for i, s := range services {
 		names[i] = s + capsBucket
 	}
-	return p.sum(nil, fmt.Sprintf("%s{bucket=~%s}", requests, anyOf(names)), 2) + " > 0"
+	return p.sum(fmt.Sprintf("%s{bucket=~%s}", requests, anyOf(names)), 2) + " > 0"
 }
 
-func (p *Prometheus) sum(labels []string, selector string, steps int) string {
-	by := strings.Join(append([]string{bucketName}, labels...), ",")
-	return fmt.Sprintf("sum by (%s) (rate(%s[%ds]))", by, selector, steps*int(p.step.Seconds()))
+func (p *Prometheus) sum(selector string, steps int, labels ...string) string {
+	return fmt.Sprintf("sum by (%s) (rate(%s[%ds]))", by(labels...), selector, steps*int(p.step.Seconds()))
+}
+
+// by returns a list of labels, that of the bucket first; empty ones are none.
+func by(labels ...string) string {
+	list := bucketName
+	for _, label := range labels {
+		if label != "" {
+			list += "," + label
+		}
+	}
+	return list
 }
 
 // anyOf returns a quoted regular expression of names.

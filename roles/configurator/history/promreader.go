@@ -15,8 +15,11 @@ import (
 )
 
 const (
-	// shortest is the shortest time that a query is cut into.
-	shortest = time.Hour
+	// shortest is the shortest time that a query is cut into, and maxSplits how
+	// often the queries of one batch are cut: who answers without end must not be
+	// asked without end.
+	shortest  = 12 * time.Hour
+	maxSplits = 64
 	// maxParts is how many regions or zones a bucket may be found in.
 	maxParts = 256
 )
@@ -24,11 +27,13 @@ const (
 // promReader reads batches.
 type promReader struct {
 	*Prometheus
-	query Query
+	query  Query
+	splits int // of the batch
 }
 
 // read reads all that is wanted of a batch. What concerns one bucket is in it.
 func (r *promReader) read(ctx context.Context, b batch) error {
+	r.splits = 0
 	for from := r.query.From; from.Before(r.query.To); from = from.Add(pointsAtOnce * r.step) {
 		to := from.Add(pointsAtOnce * r.step)
 		if to.After(r.query.To) {
@@ -47,11 +52,14 @@ func (r *promReader) readSpan(ctx context.Context, b batch, from, to time.Time) 
 	if !errors.Is(err, errSplit) {
 		return err
 	}
+	if r.splits++; r.splits > maxSplits {
+		return err
+	}
 	if n := len(b.buckets) / 2; n > 0 {
-		if err := r.readSpan(ctx, batch{b.labels, b.buckets[:n]}, from, to); err != nil {
+		if err := r.readSpan(ctx, batch{b.kind, b.buckets[:n]}, from, to); err != nil {
 			return err
 		}
-		return r.readSpan(ctx, batch{b.labels, b.buckets[n:]}, from, to)
+		return r.readSpan(ctx, batch{b.kind, b.buckets[n:]}, from, to)
 	}
 	if to.Sub(from) <= max(shortest, 2*r.step) {
 		b.buckets[0].err = err
@@ -82,11 +90,11 @@ func (r *promReader) askAll(ctx context.Context, b batch, from, to time.Time) er
 	if len(names) == 0 {
 		return nil
 	}
-	offered, err := r.ask(ctx, r.offered(b.labels, names), from, to)
+	offered, err := r.ask(ctx, r.offered(b.kind, names), from, to)
 	if err != nil {
 		return err
 	}
-	dropped, err := r.ask(ctx, r.dropped(b.labels, names), from, to)
+	dropped, err := r.ask(ctx, r.dropped(b.kind, names), from, to)
 	if err != nil {
 		return err
 	}
@@ -134,16 +142,16 @@ func (t *taking) part(s *model.SampleStream) *lane {
 	if b == nil || b.err != nil {
 		return nil
 	}
-	p := string(s.Metric[model.LabelName(b.labels()[0])])
-	if b.wanted.Bucket.Scope == limiter.Global && b.wanted.Bucket.PerCaller {
-		p = ""
+	p := ""
+	if label := b.kind().label; label != "" {
+		p = string(s.Metric[model.LabelName(label)])
 	}
 	l := b.parts[p]
 	if l != nil {
 		return l
 	}
 	if len(b.parts) == maxParts {
-		b.err = fmt.Errorf("more than %d values of label %q", maxParts, b.labels()[0])
+		b.err = fmt.Errorf("more than %d values of label %q", maxParts, b.kind().label)
 		return nil
 	}
 	n := int(t.query.To.Sub(t.query.From) / t.step)
@@ -156,13 +164,12 @@ func (t *taking) part(s *model.SampleStream) *lane {
 func (t *taking) offered(series model.Matrix) {
 	for _, s := range series {
 		if part := t.part(s); part != nil {
-			part.fold(t.lane(s), t.offset(), true) // callers; else it is the only one
+			part.fold(t.lane(s), t.offset(), true) // there is one of each part
 		}
 	}
 }
 
-// dropped marks steps in which something was dropped of the part, of whichever
-// caller.
+// dropped marks steps in which something was dropped of a part.
 func (t *taking) dropped(series model.Matrix) {
 	for _, s := range series {
 		part := t.part(s)
@@ -205,20 +212,23 @@ type promBucket struct {
 
 func (b *promBucket) name() string { return b.wanted.Bucket.FullName() }
 
-// labels returns by what the series of the bucket are told apart: its regions
-// too where they are summed, to see when one of them is missing.
-func (b *promBucket) labels() []string {
+// kind says how the series of a bucket are asked for.
+type kind struct {
+	// label is by what they are told apart: regions too where they are summed, to
+	// see when one of them is missing. "": nothing.
+	label string
+	// callers says that the highest caller counts.
+	callers bool
+}
+
+func (b *promBucket) kind() kind {
 	switch w := &b.wanted.Bucket; {
-	case w.Scope == limiter.Zone && w.PerCaller:
-		return []string{zoneName, callerName}
 	case w.Scope == limiter.Zone:
-		return []string{zoneName}
-	case w.Scope == limiter.Region && w.PerCaller:
-		return []string{regionName, callerName}
-	case w.PerCaller:
-		return []string{callerName}
+		return kind{zoneName, w.PerCaller}
+	case w.Scope == limiter.Global && w.PerCaller:
+		return kind{"", true} // a caller's requests in all regions
 	default:
-		return []string{regionName}
+		return kind{regionName, w.PerCaller}
 	}
 }
 
@@ -226,7 +236,7 @@ func (b *promBucket) labels() []string {
 func (b *promBucket) bucket(q Query, step time.Duration) Bucket {
 	scope := b.wanted.Bucket.Scope
 	if b.err == nil && scope != limiter.Global && b.parts[""] != nil {
-		b.err = fmt.Errorf("series without label %q: the scrape has to add it", b.labels()[0])
+		b.err = fmt.Errorf("series without label %q: the scrape has to add it", b.kind().label)
 	}
 	if b.err != nil {
 		return Bucket{Name: b.name(), Err: b.err}

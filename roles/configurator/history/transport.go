@@ -61,6 +61,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if response.ContentLength > maxAnswer {
+		response.Body.Close()
+		return nil, errTooLarge
+	}
 	body := bufio.NewReader(response.Body)
 	if partial, ok := r.Context().Value(partialKey{}).(*bool); ok && response.StatusCode == http.StatusOK {
 		*partial = isPartial(body)
