@@ -17,10 +17,7 @@ import (
 
 // Services are the names of the services that Handler serves.
 func Services() []string {
-	return []string{
-		grlv1connect.TreeServiceName, grlv1connect.ViewServiceName, grlv1connect.ConfigServiceName,
-		grlv1connect.IncidentServiceName, grlv1connect.AuditServiceName, grlv1connect.AccessServiceName,
-	}
+	return append([]string{grlv1connect.TreeServiceName, grlv1connect.ViewServiceName, grlv1connect.AccessServiceName}, api.Services()...)
 }
 
 // Handler serves the streams of children, the API and the dashboard. Who asks is
@@ -45,7 +42,9 @@ func (c *Controller) routes() []api.Route {
 		routes = append(routes, api.Elsewhere(fmt.Sprintf(
 			"this controller takes its configuration from its parent: ask %s", strings.Join(c.opts.Config.Parent, " or ")))...)
 	} else {
-		routes = append(routes, api.Routes(api.Options{Desk: c.desk, Ledger: c.ledger, Log: c.opts.Log})...)
+		routes = append(routes, api.Routes(api.Options{
+			Desk: c.desk, Ledger: c.ledger, History: c.opts.Store, Limits: c.opts.Config.Limits, Log: c.opts.Log,
+		})...)
 	}
 	if c.opts.People != nil {
 		path, handler := grlv1connect.NewAccessServiceHandler(c.opts.People.Service(), connect.WithConditionalHandlerOptions(people.Bounds))

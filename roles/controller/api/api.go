@@ -1,11 +1,13 @@
-// Package api serves the public API of a controller: the configuration, caps
-// and the switch that stops dropping, and the audit, as the Connect services of
-// proto/grl/v1. docs/api.md has them.
+// Package api serves the public API of a controller: the configuration, the
+// policies by which limits are computed and what was, caps and the switch that
+// stops dropping, and the audit, as the Connect services of proto/grl/v1; and
+// what a configurator asks for. docs/api.md has them.
 package api
 
 import (
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -13,6 +15,7 @@ import (
 	"grl/limiter/limitsfile"
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/roles/controller/desk"
+	"grl/store"
 	"grl/store/ledger"
 )
 
@@ -21,9 +24,11 @@ import (
 // Bounds on a request.
 const (
 	maxApply   = limitsfile.MaxTotalBytes // bytes of Apply
+	maxRecord  = 4 << 20                  // bytes of RecordResults
+	maxNames   = 16 << 20                 // bytes of what names many buckets
 	maxRequest = 1 << 20                  // bytes of any other
 
-	appliesAtOnce = 2               // that are read or made, others wait
+	appliesAtOnce = 2               // of the largest requests, that are read or made; others wait
 	applyTime     = 2 * time.Minute // that one may take to be sent
 
 	mostRows  = 1_000 // of a list
@@ -31,11 +36,23 @@ const (
 	maxFilter = 1 << 10 // bytes of what selects audit entries
 )
 
-// Options says what the API works with. All fields are required.
+// Options says what the API works with. All fields but Limits are required.
 type Options struct {
 	Desk   *desk.Desk
 	Ledger *ledger.Ledger
+	// History is read by configurators.
+	History *store.Store
+	// Limits is the limits directory that the controller watches; "": none.
+	Limits string
 	Log    *slog.Logger
+}
+
+// Services are the names of the services of Routes.
+func Services() []string {
+	return []string{
+		grlv1connect.ConfigServiceName, grlv1connect.IncidentServiceName, grlv1connect.AuditServiceName,
+		grlv1connect.PolicyServiceName, grlv1connect.RLCServiceName, grlv1connect.ConfiguratorServiceName,
+	}
 }
 
 // Route is a path with what serves it.
@@ -53,25 +70,42 @@ func Routes(o Options, more ...connect.HandlerOption) []Route {
 		connect.WithCodec(strictJSON{"json"}),
 		connect.WithCodec(strictJSON{"json; charset=utf-8"}),
 	}, more...)
-	config, configs := grlv1connect.NewConfigServiceHandler(configService{o}, options...)
-	incident, incidents := grlv1connect.NewIncidentServiceHandler(incidentService{o}, options...)
-	audit, audits := grlv1connect.NewAuditServiceHandler(auditService{o}, options...)
-	return []Route{{config, inTurn(configs)}, {incident, incidents}, {audit, audits}}
+	turns := make(turns, appliesAtOnce)
+	rlc := rlcService{Options: o, later: &later{}}
+	machine := configuratorService{Options: o, reading: make(chan struct{}, historiesAtOnce), pruned: new(atomic.Int64)}
+	var routes []Route
+	add := func(path string, handler http.Handler) { routes = append(routes, Route{path, turns.of(handler)}) }
+	add(grlv1connect.NewConfigServiceHandler(configService{o}, options...))
+	add(grlv1connect.NewIncidentServiceHandler(incidentService{o}, options...))
+	add(grlv1connect.NewAuditServiceHandler(auditService{o}, options...))
+	add(grlv1connect.NewPolicyServiceHandler(policyService{o}, options...))
+	add(grlv1connect.NewRLCServiceHandler(rlc, options...))
+	add(grlv1connect.NewConfiguratorServiceHandler(machine, options...))
+	return routes
 }
 
-// inTurn lets two applies in at a time, since a message of theirs, which a small
-// compressed one may become, takes hundreds of megabytes while it is read. One
-// that is sent too slowly does not hold up the others for ever.
-func inTurn(next http.Handler) http.Handler {
-	turns := make(chan struct{}, appliesAtOnce)
+// large are the procedures that take all limits files at once.
+var large = map[string]bool{
+	grlv1connect.ConfigServiceApplyProcedure:                 true,
+	grlv1connect.ConfiguratorServiceApplyRepositoryProcedure: true,
+}
+
+// turns has room for as many large requests as are let in at a time, since a
+// message of theirs, which a small compressed one may become, takes hundreds of
+// megabytes while it is read.
+type turns chan struct{}
+
+// of lets large requests of a handler in. One that is sent too slowly does not
+// hold up the others for ever.
+func (t turns) of(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != grlv1connect.ConfigServiceApplyProcedure {
+		if !large[r.URL.Path] {
 			next.ServeHTTP(w, r)
 			return
 		}
 		select {
-		case turns <- struct{}{}:
-			defer func() { <-turns }()
+		case t <- struct{}{}:
+			defer func() { <-t }()
 		case <-r.Context().Done():
 			return
 		}
@@ -81,10 +115,16 @@ func inTurn(next http.Handler) http.Handler {
 }
 
 func bounds(s connect.Spec) []connect.HandlerOption {
-	if s.Procedure == grlv1connect.ConfigServiceApplyProcedure {
-		return []connect.HandlerOption{connect.WithReadMaxBytes(maxApply)}
+	most := maxRequest
+	switch s.Procedure {
+	case grlv1connect.ConfigServiceApplyProcedure, grlv1connect.ConfiguratorServiceApplyRepositoryProcedure:
+		most = maxApply
+	case grlv1connect.ConfiguratorServiceRecordResultsProcedure:
+		most = maxRecord
+	case grlv1connect.ConfiguratorServiceReadHistoryProcedure, grlv1connect.ConfiguratorServiceGetMemoryProcedure:
+		most = maxNames
 	}
-	return []connect.HandlerOption{connect.WithReadMaxBytes(maxRequest)}
+	return []connect.HandlerOption{connect.WithReadMaxBytes(most)}
 }
 
 // Elsewhere returns routes of the same services that answer every call with
@@ -95,7 +135,7 @@ func Elsewhere(text string) []Route {
 		_ = write.Write(w, r, connect.NewError(connect.CodeFailedPrecondition, elsewhere(text))) // the peer may be gone
 	})
 	var routes []Route
-	for _, name := range []string{grlv1connect.ConfigServiceName, grlv1connect.IncidentServiceName, grlv1connect.AuditServiceName} {
+	for _, name := range Services() {
 		routes = append(routes, Route{"/" + name + "/", refuse})
 	}
 	return routes

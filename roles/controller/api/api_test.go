@@ -50,6 +50,7 @@ type server struct {
 	t      testing.TB
 	url    string
 	ledger *ledger.Ledger
+	store  *store.Store
 	who    *access.Person // of every call
 }
 
@@ -63,11 +64,11 @@ func serve(t testing.TB) *server {
 			t.Error(err)
 		}
 	})
-	s := &server{t: t, ledger: ledger.New(engine), who: &access.Person{Name: "ada", Level: access.Admin}}
+	s := &server{t: t, ledger: ledger.New(engine), store: engine, who: &access.Person{Name: "ada", Level: access.Admin}}
 	log := slog.New(slog.DiscardHandler)
 	mux := http.NewServeMux()
 	d := desk.New(desk.Options{Ledger: s.ledger, Traffic: quiet{}, Log: log})
-	for _, r := range api.Routes(api.Options{Desk: d, Ledger: s.ledger, Log: log}) {
+	for _, r := range api.Routes(api.Options{Desk: d, Ledger: s.ledger, History: engine, Log: log}) {
 		mux.Handle(r.Path, r.Handler)
 	}
 	http := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

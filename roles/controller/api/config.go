@@ -73,7 +73,7 @@ func (s configService) FinishRollout(ctx context.Context, r *grlv1.FinishRollout
 }
 
 func (s configService) GetConfiguration(ctx context.Context, r *grlv1.GetConfigurationRequest) (*grlv1.GetConfigurationResponse, error) {
-	if _, err := by(ctx); err != nil {
+	if err := reader(ctx); err != nil {
 		return nil, err
 	}
 	if err := checkName("service", r.GetService()); err != nil {

@@ -23,6 +23,16 @@ func by(ctx context.Context) (desk.By, error) {
 	return desk.By{Person: *id.Person, From: id.From, RequestID: id.RequestID}, nil
 }
 
+// reader makes sure that a call is of a person, or of a configurator, which
+// reads what people do.
+func reader(ctx context.Context) error {
+	if id := access.From(ctx); id.Node != nil && id.Node.Role == access.Configurator {
+		return nil
+	}
+	_, err := by(ctx)
+	return err
+}
+
 // rpcError is what a caller is told of an error. Errors that are not about the
 // call itself are logged here, since their texts stay here.
 func (o *Options) rpcError(ctx context.Context, err error) error {
@@ -48,6 +58,7 @@ func refusalOf(err error) (code connect.Code, refusal *grlv1.Refusal, ours bool)
 	var denied *desk.DeniedError
 	var rollout *desk.RolloutError
 	var pending *desk.PendingError
+	var state *stateError
 	switch {
 	case errors.As(err, &invalid):
 		return connect.CodeInvalidArgument, &grlv1.Refusal{Problems: fromProblems(invalid.Problems)}, true
@@ -57,7 +68,7 @@ func refusalOf(err error) (code connect.Code, refusal *grlv1.Refusal, ours bool)
 		return connect.CodeAborted, &grlv1.Refusal{Conflicts: fromConflicts(conflict.Conflicts)}, true
 	case errors.As(err, &denied):
 		return connect.CodePermissionDenied, nil, true
-	case errors.As(err, &rollout):
+	case errors.As(err, &rollout), errors.As(err, &state), errors.Is(err, ledger.ErrNotRunning):
 		return connect.CodeFailedPrecondition, nil, true
 	case errors.As(err, &pending):
 		return connect.CodeUnavailable, nil, true
@@ -87,6 +98,11 @@ func outside(err error) (connect.Code, string) {
 		return connect.CodeInternal, "failed; the log of the controller says why"
 	}
 }
+
+// stateError says that something cannot be done as things are.
+type stateError struct{ text string }
+
+func (e *stateError) Error() string { return e.text }
 
 func invalid(field, format string, args ...any) error {
 	return &desk.InvalidError{Problems: []desk.Problem{{Where: field, Text: fmt.Sprintf(format, args...)}}}

@@ -15,7 +15,7 @@ import (
 func TestAppliesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered, end := 0, make(chan struct{})
-		h := inTurn(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		h := make(turns, appliesAtOnce).of(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != grlv1connect.ConfigServiceApplyProcedure {
 				return
 			}

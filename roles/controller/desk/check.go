@@ -53,6 +53,22 @@ func misleads(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
+// Shown returns a text that others wrote as one that may be shown and kept: at
+// most so many bytes, and without what misleads.
+func Shown(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if misleads(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+	for len(text) > most {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return text
+}
+
 // checkFiles bounds the files before they are read.
 func checkFiles(files []limitsfile.Source) error {
 	if len(files) == 0 {

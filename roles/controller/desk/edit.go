@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -199,4 +200,31 @@ func withEdits(doc *document, edits []madeEdit) limiter.Service {
 		}
 	}
 	return next
+}
+
+// Present is the configuration at one moment. Read only.
+type Present struct{ head *snapshot }
+
+// Present returns the configuration at the head.
+func (d *Desk) Present(ctx context.Context) (Present, error) {
+	revision, err := d.opts.Ledger.Head(ctx)
+	if err != nil {
+		return Present{}, err
+	}
+	head, err := d.readHead(ctx, revision)
+	return Present{head}, err
+}
+
+// Holds reports whether an edit could be made: its bucket is as it has it
+// before.
+func (p Present) Holds(e *Edit) bool {
+	_, state, _ := e.of(p.head)
+	return state == editOpen
+}
+
+// Buckets returns the full names of all buckets.
+func (p Present) Buckets() []string {
+	var names []string
+	p.head.eachBucket(func(b *limiter.Bucket) { names = append(names, b.FullName()) })
+	return names
 }

@@ -12,7 +12,7 @@ import (
 // files are the proto files of the public API, in the order of the document.
 // tree.proto is what nodes say to each other; messages of it are shown where
 // the API uses them.
-var files = []string{"config.proto", "incident.proto", "view.proto", "audit.proto", "access.proto", "tree.proto"}
+var files = []string{"config.proto", "incident.proto", "view.proto", "audit.proto", "access.proto", "rlc.proto", "tree.proto"}
 
 const internalService = "TreeService"
 
@@ -24,7 +24,7 @@ The controller answers these procedures at its address, in Connect, gRPC and gRP
 - **Reading procedures** may also be asked by GET, as Connect does.
 - **Who calls** is said by ` + "`Authorization: Bearer TOKEN`" + `, an API token or a session. While there is no account, and the controller listens on loopback, everyone is admin. [access.md](access.md) has more.
 - **Errors** have a code and a text. A change that is refused carries a [Refusal](#refusal): ` + "`invalid_argument`" + ` with all faults and their places, ` + "`failed_precondition`" + ` with the guard rails that need force, or with the rollout that is in the way, ` + "`aborted`" + ` with the conflicts, ` + "`permission_denied`" + `, ` + "`not_found`" + `. ` + "`unavailable`" + ` says that the store cannot be reached, or that a change is saved and not active here yet: ask for the present revision before trying again. ` + "`resource_exhausted`" + ` says that the store is full, or a bound reached.
-- **A request** has at most 1 MiB, that of Apply 64 MiB.
+- **A request** has at most 1 MiB, that of Apply and of ApplyRepository 64 MiB, of RecordResults 4 MiB, of ReadHistory and GetMemory 16 MiB.
 - **Health and reflection** are at the same address: ` + "`grpc.health.v1.Health`" + `, and the reflection that grpcurl and buf curl ask for, so they need no proto files.
 
 `
@@ -48,6 +48,13 @@ var examples = []example{
 	{"ViewService/ListBuckets", `{"service": "payments"}`},
 	{"ViewService/GetFleet", `{}`},
 	{"AccessService/WhoAmI", `{}`},
+	{"PolicyService/ApplyPolicies", `{"files": [{"name": "nightly.yaml", "data": "bmFtZTogbmlnaHRseQpraW5kOiBwZWFrCm1hdGNoOiB7c2VydmljZTogcGF5bWVudHN9Cg=="}], "reason": "first policy", "dryRun": true}`},
+	{"PolicyService/GetPolicies", `{}`},
+	{"RLCService/RequestRun", `{"service": "payments", "dryRun": true}`},
+	{"RLCService/ListRuns", `{"pageSize": 10}`},
+	{"RLCService/GetRun", `{"id": "7", "outcome": "RUN_OUTCOME_PROPOSED"}`},
+	{"RLCService/DecideProposals", `{"run": "7", "buckets": ["payments/web"], "approve": true, "reason": "as it grows"}`},
+	{"RLCService/GetConfigurator", `{}`},
 }
 
 func render(dir string) ([]byte, error) {
@@ -103,7 +110,11 @@ func (d *document) who(path string) string {
 	case rule.Anyone:
 		return "anyone"
 	default:
-		return "for " + rule.People.String() + "s" + map[bool]string{true: " and above"}[rule.People != access.Admin]
+		who := "for " + rule.People.String() + "s" + map[bool]string{true: " and above"}[rule.People != access.Admin]
+		for _, role := range rule.Nodes[access.Controller] {
+			who += ", and for a " + role
+		}
+		return who
 	}
 }
 

@@ -44,7 +44,7 @@ func TestParserFindsAll(t *testing.T) {
 	}
 	for _, f := range []protoreflect.FileDescriptor{
 		grlv1.File_grl_v1_config_proto, grlv1.File_grl_v1_incident_proto, grlv1.File_grl_v1_view_proto,
-		grlv1.File_grl_v1_audit_proto, grlv1.File_grl_v1_access_proto, grlv1.File_grl_v1_tree_proto,
+		grlv1.File_grl_v1_audit_proto, grlv1.File_grl_v1_access_proto, grlv1.File_grl_v1_rlc_proto, grlv1.File_grl_v1_tree_proto,
 	} {
 		for i := range f.Services().Len() {
 			s := f.Services().Get(i)
