@@ -65,6 +65,8 @@ var mayImport = map[string][]string{
 	"policy/guard":      {"limiter"},
 	"policy/policyfile": {"limiter", "limiter/yamlfile", "policy"},
 
+	"policy/backtest/internal/measure": {"policy", "policy/backtest"}, // a program of task rlc-tables
+
 	"limiter":            {},
 	"limiter/law":        {"limiter"},
 	"limiter/limitsfile": {"limiter", "limiter/yamlfile"},

@@ -45,7 +45,7 @@ func (r *run) bound(limit float64, i int) float64 {
 
 // hourly reports whether each hour of the day has a limit of its own.
 func (r *run) hourly() bool {
-	_, ok := r.Policy.(*policy.Forecast)
+	_, ok := r.Policy.(calibrated)
 	return ok
 }
 

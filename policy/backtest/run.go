@@ -122,9 +122,16 @@ func (r *run) next(now time.Time) time.Time {
 	}
 }
 
-// result computes a limit. The calibration of a forecast is kept for its night.
+// calibrated is a policy that computes limits of hours by what it finds out once a
+// night, as policy.Forecast does.
+type calibrated interface {
+	Calibrate(policy.Input) policy.Calibration
+	ComputeWith(policy.Input, policy.Calibration) policy.Result
+}
+
+// result computes a limit. A calibration is kept for its night.
 func (r *run) result(in policy.Input) policy.Result {
-	f, ok := r.Policy.(*policy.Forecast)
+	f, ok := r.Policy.(calibrated)
 	if !ok {
 		return r.Policy.Compute(in)
 	}
