@@ -119,7 +119,7 @@ func load(t testing.TB, sources ...limitsfile.Source) []limiter.Service {
 	return services
 }
 
-func read(t *testing.T, name string) []byte {
+func read(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
