@@ -38,7 +38,7 @@ func (f *Forecast) ComputeWith(in Input, c Calibration) Result {
 	}
 	ahead := now.Add(time.Nanosecond)
 	if c.step <= time.Hour {
-		ahead = now.Add(day)
+		ahead = now.AddDate(0, 0, 1)
 	}
 	s := cut(f.spec.teaching(in.Series.over(c.from, now)), c.from, ahead)
 	i := s.index(now)
@@ -107,18 +107,15 @@ func (h *hourly) limit(forecast float64, from, to time.Time) hourLimit {
 // ahead sets the limits of the hours after slot i by what is known now, for the
 // time that no later cycle says better. It returns the highest cap of them.
 func (h *hourly) ahead(s *slots, i int, limits []float64) float64 {
-	now, most := s.starts[i].Hour(), 0.0
+	most := 0.0
 	for j := i + 1; j < len(s.starts); j++ {
-		hour := s.starts[j].Hour()
-		if hour == now { // the clock is set forward in between
-			continue
-		}
 		l := h.limit(s.schedule(h.calibration.basis, j), s.starts[j], s.end(j))
-		limits[hour] = max(limits[hour], l.rps) // twice where it is set back
+		hour := s.starts[j].Hour()
+		limits[hour] = max(limits[hour], l.rps) // twice where the clock is set back
 		most = max(most, l.most)
 	}
 	for hour, rps := range limits {
-		if rps == 0 { // left out by the clock
+		if rps == 0 { // left out where it is set forward
 			limits[hour] = h.calibration.most(h.second)
 		}
 	}

@@ -339,6 +339,34 @@ func TestForecastOfTheNextHours(t *testing.T) {
 	}
 }
 
+// A day of 23 hours leaves one out, and one of 25 has one twice.
+func TestForecastOfADayThatTheClockIsSet(t *testing.T) {
+	spec := hourlySpec()
+	spec.Location = zone(t, "Europe/Berlin")
+	for _, now := range []time.Time{time.Date(2026, 3, 28, 12, 0, 0, 0, spec.Location), time.Date(2026, 10, 24, 12, 0, 0, 0, spec.Location)} {
+		series := steps(now.AddDate(0, 0, -35), 35, 30*time.Minute, func(at time.Time) float64 {
+			return 100 + 50*float64(at.In(spec.Location).Hour())
+		})
+		series.RPS[len(series.RPS)-1] *= 1.3 // so that now is no hour like others
+		r := NewForecast(spec).Compute(Input{Now: now, Series: series})
+		if len(r.Hourly) != 24 || r.Hourly[12] != r.LimitRPS {
+			t.Fatalf("limits by the hour %v, now %v", r.Hourly, r.LimitRPS)
+		}
+		for hour, rps := range r.Hourly {
+			want := 1.1 * (100 + 50*float64(hour))
+			switch {
+			case hour == 12:
+				want *= 1.3
+			case hour == 2 && now.Month() == time.March:
+				want = r.MostRPS // no cycle says better: there is no such hour
+			}
+			if want = min(want, r.MostRPS); rps < want*(1-1e-6) || hour > 6 && rps > want*1.02 {
+				t.Errorf("%v, %d:00: %v, want %v", now, hour, rps, want)
+			}
+		}
+	}
+}
+
 // A past event does not teach: what it multiplied is divided out.
 func TestForecastOfAWeekAfterAnEvent(t *testing.T) {
 	spec := hourlySpec()
