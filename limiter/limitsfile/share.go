@@ -144,20 +144,6 @@ func (d *decoder) tierHeader(n *yamlfile.Node, path string, t *limiter.Tier) {
 	}
 }
 
-// atLeastOne returns the items of a list of at least one and at most most.
-func (d *decoder) atLeastOne(n *yamlfile.Node, path, expected string, most int) []*yamlfile.Node {
-	switch {
-	case n.Kind != yamlfile.List:
-		d.Fail(n.Place, path, n.Describe(), expected)
-		return nil
-	case len(n.Items) == 0 || len(n.Items) > most:
-		d.Fail(n.Place, path, fmt.Sprintf("a list of %d", len(n.Items)), fmt.Sprintf("1 to %d", most))
-		return nil
-	default:
-		return n.Items
-	}
-}
-
 // shareWhole checks what the keys of a bucket that divide its limit say about
 // the others.
 func (d *decoder) shareWhole(path string, seen map[string]yamlfile.Place, b *limiter.Bucket) {
