@@ -52,6 +52,7 @@ type server struct {
 	ledger *ledger.Ledger
 	store  *store.Store
 	who    *access.Person // of every call
+	node   *access.Node   // that calls; nil: none
 }
 
 func serve(t testing.TB) *server {
@@ -64,15 +65,20 @@ func serve(t testing.TB) *server {
 			t.Error(err)
 		}
 	})
+	return serveWith(t, engine, "")
+}
+
+// serveWith serves from a store, at a controller with a limits directory or none.
+func serveWith(t testing.TB, engine *store.Store, limits string) *server {
 	s := &server{t: t, ledger: ledger.New(engine), store: engine, who: &access.Person{Name: "ada", Level: access.Admin}}
 	log := slog.New(slog.DiscardHandler)
 	mux := http.NewServeMux()
 	d := desk.New(desk.Options{Ledger: s.ledger, Traffic: quiet{}, Log: log})
-	for _, r := range api.Routes(api.Options{Desk: d, Ledger: s.ledger, History: engine, Log: log}) {
+	for _, r := range api.Routes(api.Options{Desk: d, Ledger: s.ledger, History: engine, Limits: limits, Log: log}) {
 		mux.Handle(r.Path, r.Handler)
 	}
 	http := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := access.Identity{Person: s.who, From: "10.0.0.9", RequestID: "q7"}
+		id := access.Identity{Person: s.who, Node: s.node, From: "10.0.0.9", RequestID: "q7"}
 		mux.ServeHTTP(w, r.WithContext(access.With(r.Context(), id)))
 	}))
 	t.Cleanup(http.Close)
@@ -213,6 +219,10 @@ func TestNobodyIsRefused(t *testing.T) {
 		"ConfigService/Apply", "ConfigService/Rollback", "ConfigService/Promote", "ConfigService/FinishRollout", "ConfigService/GetConfiguration", "ConfigService/ListRevisions",
 		"IncidentService/PlaceCap", "IncidentService/LiftCap", "IncidentService/ListCaps", "IncidentService/Disable", "IncidentService/Enable",
 		"AuditService/ListAudit", "AuditService/VerifyAudit",
+		"PolicyService/ApplyPolicies", "PolicyService/DeletePolicy", "PolicyService/RollbackPolicies", "PolicyService/GetPolicies", "PolicyService/ListPolicyRevisions",
+		"RLCService/RequestRun", "RLCService/ListRuns", "RLCService/GetRun", "RLCService/DecideProposals", "RLCService/GetConfigurator",
+		"ConfiguratorService/Attend", "ConfiguratorService/BeginRun", "ConfiguratorService/RecordResults", "ConfiguratorService/AdoptRun",
+		"ConfiguratorService/FinishRun", "ConfiguratorService/GetMemory", "ConfiguratorService/ApplyRepository",
 	} {
 		if code, message := s.call(procedure, "{}"); code != "unauthenticated" {
 			t.Errorf("%s: %s, %s", procedure, code, message)

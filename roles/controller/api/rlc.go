@@ -293,15 +293,18 @@ func (s rlcService) note(ctx context.Context, act ledger.Act, run uint64, state 
 func reasonOf(reason string, run uint64, results []*grlv1.RunResult) string {
 	var policies []string
 	for _, m := range results {
-		policies = append(policies, desk.Shown(m.GetPolicy(), 64))
+		if m.GetPolicy() != "" {
+			policies = append(policies, desk.Shown(m.GetPolicy(), 64))
+		}
 	}
 	slices.Sort(policies)
 	policies = slices.Compact(policies)
-	more := ""
-	if n := len(policies) - 3; n > 0 {
-		policies, more = policies[:3], fmt.Sprintf(" and %d more", n)
+	where := fmt.Sprintf("run %d", run)
+	if n := len(policies); n > 3 {
+		where += fmt.Sprintf(", policies %s and %d more", strings.Join(policies[:3], ", "), n-3)
+	} else if n > 0 {
+		where += ", policy " + strings.Join(policies, ", ")
 	}
-	where := fmt.Sprintf("run %d, policy %s%s", run, strings.Join(policies, ", "), more)
 	if reason == "" {
 		return where
 	}

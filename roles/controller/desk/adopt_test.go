@@ -233,3 +233,33 @@ func TestPeopleOutrankTheMachineOwed(t *testing.T) {
 	}
 	r.wantLimits("payments/app=51 payments/web=90")
 }
+
+// TestAdoptAll edits all that a limit has.
+func TestAdoptAll(t *testing.T) {
+	r := newRig(t)
+	hours := make([]float64, 24)
+	for i := range hours {
+		hours[i] = float64(36 + i)
+	}
+	r.apply(limitsfile.Source{Name: "payments.yaml", Data: []byte("service: payments\nbuckets:\n  - {name: web, scope: region, limit: {rps: 100, regions: {eu: 50}}, behavior: deny}\n")})
+	before := desk.Limit{RPS: 100, Regions: map[string]float64{"eu": 50}}
+	after := desk.Limit{
+		RPS: 90, Regions: map[string]float64{"eu": 60, "us": 40}, Hourly: hours, RegionHourly: map[string][]float64{"eu": hours},
+		TimeZone: "Europe/Berlin", CandidateRPS: 80,
+	}
+	out := r.adopt(desk.Edit{Bucket: "payments/web", Before: before, After: after})
+	services, err := limitsfile.Load([]limitsfile.Source{{Name: "payments", Data: out.Documents["payments"]}})
+	if err != nil || !desk.LimitOf(&services[0].Buckets[0]).Equal(after) {
+		t.Errorf("limits are %+v, %v", services, err)
+	}
+	back := r.adopt(desk.Edit{Bucket: "payments/web", Before: after, After: before})
+	if len(back.Taken) != 1 || strings.Contains(string(back.Documents["payments"]), "hourly") {
+		t.Errorf("back: %+v", back)
+	}
+	// What does not hold is left out by itself.
+	bad := after
+	bad.Hourly = []float64{1, 2, 3}
+	if got := r.adopt(desk.Edit{Bucket: "payments/web", Before: before, After: bad}); len(got.Refused) != 1 || got.Changed {
+		t.Errorf("three hours of a day: %+v", got)
+	}
+}
