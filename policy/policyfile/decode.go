@@ -69,7 +69,6 @@ func decode(name string, data []byte) file {
 type decoder struct {
 	yamlfile.Decoder
 	spec       policy.Spec
-	kind       *policy.Kind // nil: unknown
 	matchHolds bool
 	seen       map[string]yamlfile.Place // keys of the file
 }

@@ -102,7 +102,7 @@ func grl(t *testing.T, args ...string) ran {
 	root.AddCommand(
 		command.Apply(), command.Diff(), command.Get(), command.Export(), command.Rollout(), command.Rollback(), command.Promote(),
 		command.Cap(), command.Disable(here), command.Enable(here), command.Explain(), command.Status(), command.Top(), command.Audit(),
-		command.Login(), command.Logout(), command.WhoAmI(), command.Account(), command.Token(),
+		command.Login(), command.Logout(), command.WhoAmI(), command.Account(), command.Token(), command.Policy(), command.RLC(),
 	)
 	var out, errOut bytes.Buffer
 	root.SetOut(&out)
