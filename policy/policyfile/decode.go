@@ -30,10 +30,6 @@ var unused = map[string]map[string]string{
 		"discover": "a quota is agreed for buckets that exist",
 		"params":   "a quota looks at no history",
 	},
-	"live": {
-		"history":  "live looks at the last hours alone",
-		"discover": "live has no history to find buckets in",
-	},
 }
 
 // quotaOnly is the key that only the kind quota uses.

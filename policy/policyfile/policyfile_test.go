@@ -65,7 +65,7 @@ func TestGood(t *testing.T) {
 		},
 		"live.yaml": {
 			Name: "live", Kind: "live", Match: policy.Match{Bucket: "all"},
-			History: kind(t, "live").History, Cycle: "*/5 * * * *", Location: time.UTC, Floor: 5, MaxStep: 1,
+			History: 3 * week, Cycle: "*/5 * * * *", Location: time.UTC, Floor: 5, MaxStep: 1,
 			Events: []policy.Event{{Name: "sale", From: at("2026-11-27T00:00:00Z"), To: at("2026-11-28T00:00:00Z"), Factor: 2}},
 		},
 	}
@@ -81,18 +81,6 @@ func TestGood(t *testing.T) {
 			}
 		})
 	}
-}
-
-// kind returns a row of the table of policies.
-func kind(t *testing.T, name string) policy.Kind {
-	t.Helper()
-	for _, k := range policy.Kinds() {
-		if k.Name == name {
-			return k
-		}
-	}
-	t.Fatalf("no kind %s", name)
-	return policy.Kind{}
 }
 
 // TestBad compares the errors of all files of testdata/bad with those in
