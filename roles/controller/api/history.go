@@ -39,15 +39,16 @@ func (s configuratorService) readHistory(ctx context.Context, r *grlv1.ReadHisto
 	if err != nil {
 		return err
 	}
-	q := store.SeriesQuery{Buckets: r.GetBuckets(), From: from, To: to}
+	buckets := store.SeriesQuery{Buckets: r.GetBuckets(), From: from, To: to}
+	caps := store.SeriesQuery{From: from, To: to}
 	seen := make(map[string]bool)
-	for _, bucket := range q.Buckets {
+	for _, bucket := range buckets.Buckets {
 		if err := checkBucket(bucket); err != nil {
 			return err
 		}
 		if service, _, _ := strings.Cut(bucket, "/"); !seen[service] {
 			seen[service] = true
-			q.Prefixes = append(q.Prefixes, service+"/"+limiter.CapPrefix)
+			caps.Prefixes = append(caps.Prefixes, service+"/"+limiter.CapPrefix)
 		}
 	}
 	presence, err := s.History.Presence(ctx, from, to)
@@ -61,10 +62,15 @@ func (s configuratorService) readHistory(ctx context.Context, r *grlv1.ReadHisto
 		return err
 	}
 	message := &grlv1.ReadHistoryResponse{Cell: &grlv1.CellHistory{}}
-	return s.History.ReadSeries(ctx, q, func(c store.CellSeries) error {
+	each := func(c store.CellSeries) error {
 		fill(message.GetCell(), c)
 		return send(message) // has written it when it returns, so the slices may change
-	})
+	}
+	// Who reads a bucket has to know by then what its service was capped by.
+	if err := s.History.ReadSeries(ctx, caps, each); err != nil {
+		return err
+	}
+	return s.History.ReadSeries(ctx, buckets, each)
 }
 
 // span bounds the time of which history is asked for.
