@@ -53,6 +53,54 @@ func ReadDir(dir string) ([]Source, error) {
 	return nil, Errors{{File: dir, Problem: "changes all the time while it is read"}}
 }
 
+// IsLimits reports whether ReadDir reads a file of that path, slash-separated and
+// relative to its directory: *.yaml and *.yml that are not hidden and do not lie in
+// a hidden directory.
+func IsLimits(path string) bool {
+	return hasExtension(path) && !strings.HasPrefix(path, ".") && !strings.Contains(path, "/.")
+}
+
+func hasExtension(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// Size is how large a limits file is.
+type Size struct {
+	Name  string // path, for errors
+	Bytes int64
+}
+
+// CheckSizes holds files that are not read yet to the bounds of ReadDir, on one
+// file and on all of them in this order. The error is an Errors.
+func CheckSizes(files []Size) error {
+	var errs Errors
+	total := int64(0)
+	for _, f := range files {
+		if f.Bytes > MaxFileBytes {
+			errs = append(errs, tooLarge(f.Name, f.Bytes))
+			continue
+		}
+		if total += f.Bytes; total > MaxTotalBytes {
+			errs = append(errs, tooMuch(f.Name))
+			break
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs.Sorted()
+}
+
+func tooLarge(name string, size int64) *Error {
+	return &Error{File: name, Found: yamlfile.BytesText(int(min(size, 1<<40))), Expected: "at most 16 MiB"}
+}
+
+// tooMuch is the error of the file whose data is more than all may have together.
+func tooMuch(name string) *Error {
+	return &Error{File: name, Found: "more than 64 MiB in all files up to this one", Expected: "at most 64 MiB"}
+}
+
 // ReadFile reads one limits file.
 func ReadFile(name string) (Source, error) {
 	info, err := os.Stat(name)
@@ -62,7 +110,7 @@ func ReadFile(name string) (Source, error) {
 	case !info.Mode().IsRegular():
 		return Source{}, Errors{{File: name, Found: "a " + fileKind(info.Mode()), Expected: "a file"}}
 	case info.Size() > MaxFileBytes:
-		return Source{}, Errors{{File: name, Found: yamlfile.BytesText(int(min(info.Size(), 1<<40))), Expected: "at most 16 MiB"}}
+		return Source{}, Errors{tooLarge(name, info.Size())}
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -121,8 +169,7 @@ func (l *lister) dir(name string) {
 }
 
 func (l *lister) entry(name string, e fs.DirEntry) {
-	ext := filepath.Ext(name)
-	isLimits := ext == ".yaml" || ext == ".yml"
+	isLimits := hasExtension(name)
 	mode := e.Type()
 	if mode&fs.ModeSymlink != 0 {
 		info, err := os.Stat(name)
@@ -161,7 +208,7 @@ func readAll(files []found) (sources []Source, errs Errors) {
 			continue
 		}
 		if total += len(s.Data); total > MaxTotalBytes {
-			return nil, append(errs, &Error{File: f.name, Found: "more than 64 MiB in all files up to this one", Expected: "at most 64 MiB"})
+			return nil, append(errs, tooMuch(f.name))
 		}
 		sources = append(sources, s)
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,5 +131,57 @@ func TestReadDirErrors(t *testing.T) {
 		dir + "/sparse.yaml: found 1048576.0 MiB, expected at most 16 MiB"
 	if err == nil || err.Error() != want {
 		t.Errorf("ReadDir = %v, want\n%s", err, want)
+	}
+}
+
+func TestIsLimitsAgreesWithReadDir(t *testing.T) {
+	names := []string{
+		"a.yaml", "b.yml", "c.YAML", "d.yaml~", "e.json", ".f.yaml", "sub/g.yaml", "sub/.h.yml", ".git/i.yaml", "sub/.j/k.yaml", "l..yaml", "yaml",
+		"sub.d/m.yaml", "-n.yaml", "o\np.yaml",
+	}
+	files := make(map[string]string)
+	var want []string
+	for _, name := range names {
+		files[name] = shop
+		if limitsfile.IsLimits(name) {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, readNames(t, put(t, files))); diff != "" {
+		t.Errorf("ReadDir (-IsLimits +got):\n%s", diff)
+	}
+	if len(want) != 7 {
+		t.Errorf("%d limits files: %q, want 7", len(want), want)
+	}
+}
+
+func TestCheckSizes(t *testing.T) {
+	const file, all = limitsfile.MaxFileBytes, limitsfile.MaxTotalBytes
+	tests := []struct {
+		name  string
+		sizes []int64 // bytes, of files a, b, ...
+		want  string
+	}{
+		{"none", nil, ""},
+		{"all that may be", slices.Repeat([]int64{file}, all/file), ""},
+		{"one too large", []int64{1, file + 1, 1}, "b: found 16.0 MiB, expected at most 16 MiB"},
+		{"larger than any file", []int64{1 << 62}, "a: found 1048576.0 MiB, expected at most 16 MiB"},
+		{"too much together", append(slices.Repeat([]int64{file}, all/file), 1), "e: found more than 64 MiB in all files up to this one, expected at most 64 MiB"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var files []limitsfile.Size
+			for i, size := range tt.sizes {
+				files = append(files, limitsfile.Size{Name: string(rune('a' + i)), Bytes: size})
+			}
+			got := ""
+			if err := limitsfile.CheckSizes(files); err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("CheckSizes(%v) = %q, want %q", tt.sizes, got, tt.want)
+			}
+		})
 	}
 }
