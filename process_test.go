@@ -236,6 +236,7 @@ func serveAll(t *testing.T, dir string, args ...string) *process {
 			"serve", "--role", "all", "--log.format", "json",
 			"--controller.listen", controller, "--aggregator.listen", aggregator, "--client.admin", "127.0.0.1:0",
 			"--aggregator.controllers", "http://" + controller, "--client.aggregators", "http://" + aggregator,
+			"--configurator.listen", "127.0.0.1:0", "--configurator.controller", "http://" + controller,
 		}, args...)...))
 		if p.await("serving") {
 			return p

@@ -15,6 +15,7 @@ import (
 	"grl/proto/tlsfiles"
 	"grl/roles/aggregator"
 	"grl/roles/client"
+	"grl/roles/configurator"
 	"grl/roles/controller"
 )
 
@@ -24,11 +25,12 @@ var ErrUsage = errors.New("wrong use")
 
 // Config is grl.toml: a section for each role, the certificate and the log.
 type Config struct {
-	Client     client.Config     `mapstructure:"client"`
-	Aggregator aggregator.Config `mapstructure:"aggregator"`
-	Controller controller.Config `mapstructure:"controller"`
-	TLS        tlsfiles.Config   `mapstructure:"tls"`
-	Log        LogConfig         `mapstructure:"log"`
+	Client       client.Config       `mapstructure:"client"`
+	Aggregator   aggregator.Config   `mapstructure:"aggregator"`
+	Controller   controller.Config   `mapstructure:"controller"`
+	Configurator configurator.Config `mapstructure:"configurator"`
+	TLS          tlsfiles.Config     `mapstructure:"tls"`
+	Log          LogConfig           `mapstructure:"log"`
 }
 
 // LogConfig is the section [log] of grl.toml.
@@ -42,11 +44,12 @@ type LogConfig struct {
 // Default returns the configuration of all roles on one machine.
 func Default() Config {
 	return Config{
-		Client:     client.Default(),
-		Aggregator: aggregator.Default(),
-		Controller: controller.Default(),
-		TLS:        tlsfiles.Default(),
-		Log:        LogConfig{Level: "info", Format: "text"},
+		Client:       client.Default(),
+		Aggregator:   aggregator.Default(),
+		Controller:   controller.Default(),
+		Configurator: configurator.Default(),
+		TLS:          tlsfiles.Default(),
+		Log:          LogConfig{Level: "info", Format: "text"},
 	}
 }
 

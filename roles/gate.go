@@ -17,7 +17,7 @@ import (
 // where others do in plain text they may read. With TLS they may nothing, and
 // the first account is made by a link.
 func (p *process) newGate(node *running, l listener, registry prometheus.Registerer) *access.Gate {
-	o := access.Options{Role: node.name, People: node.people, Registry: registry, Refused: node.refused}
+	o := access.Options{Role: node.name, People: node.people, Own: p.own, Registry: registry, Refused: node.refused}
 	switch {
 	case p.tls != nil:
 		o.Domain = p.config.TLS.Domain

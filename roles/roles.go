@@ -23,10 +23,10 @@ import (
 // beginning. The role "all" is those that can be built, in one process, joined
 // by the same RPC.
 var table = []role{
-	{"client", validateClient, clientListeners, buildClient},                 // decides each request from the last directive; counts; reports
-	{"aggregator", validateAggregator, aggregatorListeners, buildAggregator}, // sums the hosts of a zone; passes directives down
-	{"controller", validateController, controllerListeners, buildController}, // sums the zones, computes drop ratios, holds limits and history
-	{"configurator", nil, nil, nil},                                          // computes limits from history; not in this version
+	{"client", validateClient, clientListeners, buildClient},                         // decides each request from the last directive; counts; reports
+	{"aggregator", validateAggregator, aggregatorListeners, buildAggregator},         // sums the hosts of a zone; passes directives down
+	{"controller", validateController, controllerListeners, buildController},         // sums the zones, computes drop ratios, holds limits and history
+	{"configurator", validateConfigurator, configuratorListeners, buildConfigurator}, // computes limits from history, by policies
 }
 
 // A role is a row of the table.
@@ -43,6 +43,7 @@ type parts struct {
 	registry prometheus.Registerer
 	version  string
 	tls      *tlsfiles.Files // nil: nodes speak plain text
+	own      string          // by which the configurator of this process proves itself
 }
 
 // A node is a role that was built and does not run yet.

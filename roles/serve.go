@@ -3,6 +3,7 @@ package roles
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -85,6 +86,7 @@ type process struct {
 	opts      Options
 	config    Config          // as started with; the log level as it is now
 	tls       *tlsfiles.Files // nil: control ports speak plain text
+	own       string          // by which its configurator proves itself to its controller
 	stopFiles func()          // ends the reading of its files
 	nodes     []*running
 	failed    chan error     // first failures of roles and servers
@@ -120,12 +122,15 @@ func start(ctx context.Context, c Config, opts Options) (*process, error) {
 	}
 
 	p := &process{opts: opts, config: c, tls: files}
+	if slices.Contains(opts.Roles, "controller") {
+		p.own = rand.Text()
+	}
 	for _, r := range slices.Backward(table) {
 		if !slices.Contains(opts.Roles, r.name) {
 			continue
 		}
 		log := opts.Log.With("role", r.name)
-		n, err := r.build(ctx, c, parts{log: log, registry: registry, version: opts.Version, tls: files})
+		n, err := r.build(ctx, c, parts{log: log, registry: registry, version: opts.Version, tls: files, own: p.own})
 		if err != nil {
 			for _, l := range open {
 				_ = l.Close() // nothing was served

@@ -1,0 +1,222 @@
+package configurator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"grl/limiter/limitsfile"
+	"grl/policy"
+	grlv1 "grl/proto/grl/v1"
+	"grl/roles/configurator/compute"
+	"grl/roles/configurator/repository"
+)
+
+const (
+	// rlcEmail is of the commits of the configurator.
+	rlcEmail = "rlc@grl"
+	// mostLines bounds the sentences in the message of a commit.
+	mostLines = 200
+)
+
+// publish writes what was computed to the limits repository, makes it active,
+// and looks whether it is.
+func (y *cycle) publish(ctx context.Context) error {
+	y.inStep.Lock()
+	defer y.inStep.Unlock()
+	if err := y.commit(ctx); err != nil {
+		return fmt.Errorf("write to the limits repository: %w", err)
+	}
+	answer, err := y.adopt(ctx, false)
+	if err != nil {
+		return fmt.Errorf("change limits: %w", err)
+	}
+	if !answer.GetOutcome().GetChanged() {
+		return nil
+	}
+	y.run.Revision = answer.GetOutcome().GetRevision().GetNumber()
+	if y.run.Verified, err = y.verify(ctx, answer); err != nil {
+		return fmt.Errorf("verify r%d: %w", y.run.GetRevision(), err)
+	}
+	if y.repository != nil {
+		y.noteSync(ctx, y.sync(ctx)) // the files are the base of the next ones
+	}
+	return nil
+}
+
+func (y *cycle) adopt(ctx context.Context, dryRun bool) (*grlv1.AdoptRunResponse, error) {
+	var answer *grlv1.AdoptRunResponse
+	err := y.group.do(ctx, func(ctx context.Context, to conn) (err error) {
+		answer, err = to.AdoptRun(ctx, &grlv1.AdoptRunRequest{Holder: y.holder, Run: y.run.GetId(), DryRun: dryRun})
+		return err
+	})
+	return answer, err
+}
+
+// commit writes the limits that will be taken into the repository, if there is
+// one, as one commit, and pushes it. Limits that change many times a day are
+// written once a day.
+func (y *cycle) commit(ctx context.Context) error {
+	if y.repository == nil {
+		return nil
+	}
+	for range syncTries {
+		if err := y.sync(ctx); err != nil {
+			return err
+		}
+		plan, err := y.adopt(ctx, true)
+		if err != nil {
+			return err
+		}
+		due := slices.DeleteFunc(plan.GetTaken(), func(bucket string) bool { return !y.commitsToday(bucket) })
+		if len(due) == 0 {
+			return nil
+		}
+		err = y.commitOnce(ctx, plan, due)
+		if !errors.Is(err, repository.ErrMoved) {
+			return err
+		}
+	}
+	return fmt.Errorf("others pushed in between %d times", syncTries)
+}
+
+// commitsToday reports whether a bucket's limit is to be written: those of a
+// policy that computes it more often than once a day only in the first cycle of
+// the day.
+func (y *cycle) commitsToday(bucket string) bool {
+	spec := y.specs[bucket]
+	return spec == nil || period(spec) >= 23*time.Hour || compute.NewDay(spec, y.memories[bucket], y.now)
+}
+
+// commitOnce writes the services of buckets as they will be.
+func (y *cycle) commitOnce(ctx context.Context, plan *grlv1.AdoptRunResponse, due []string) error {
+	head, err := y.repository.Head(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := y.repository.Files(ctx, head)
+	if err != nil {
+		return err
+	}
+	services := make(map[string]bool)
+	for _, bucket := range due {
+		service, _, _ := strings.Cut(bucket, "/")
+		services[service] = true
+	}
+	wanted, err := limitsfile.Load(sources(plan.GetFiles()))
+	if err != nil {
+		return err
+	}
+	var changed []limitsfile.Source
+	for _, want := range wanted {
+		if !services[want.Name] {
+			continue
+		}
+		own, err := filesOf(files, want.Name)
+		if err != nil {
+			return err
+		}
+		edited, err := limitsfile.Rewrite(own, want)
+		if err != nil {
+			return fmt.Errorf("%s: %w", want.Name, err)
+		}
+		changed = append(changed, edited...)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	commit, err := y.repository.Commit(ctx, head, changed, repository.Author{Name: "grl configurator", Email: rlcEmail}, y.message(due))
+	if err != nil {
+		return err
+	}
+	y.run.Commit = string(commit)
+	return nil
+}
+
+// message says which policies changed what, in which run, and why.
+func (y *cycle) message(due []string) string {
+	var policies, lines []string
+	wanted := make(map[string]bool, len(due))
+	for _, bucket := range due {
+		wanted[bucket] = true
+	}
+	for _, r := range y.changes {
+		if !wanted[r.bucket] {
+			continue
+		}
+		if !slices.Contains(policies, r.policy) {
+			policies = append(policies, r.policy)
+		}
+		lines = append(lines, r.bucket+": "+r.reason)
+	}
+	slices.Sort(policies)
+	slices.Sort(lines)
+	if more := len(lines) - mostLines; more > 0 {
+		lines = append(lines[:mostLines], fmt.Sprintf("and %d more", more))
+	}
+	limits := "limits"
+	if len(due) == 1 {
+		limits = "limit"
+	}
+	return fmt.Sprintf("rlc: %d %s by %s (run %d)\n\n%s\n", len(due), limits, strings.Join(policies, ", "), y.run.GetId(), strings.Join(lines, "\n"))
+}
+
+// verify looks whether the revision is active and says what the run meant. It
+// returns "active", or what is otherwise.
+func (y *cycle) verify(ctx context.Context, adopted *grlv1.AdoptRunResponse) (string, error) {
+	var present uint64
+	services, err := limitsfile.Load(sources(adopted.GetFiles()))
+	if err != nil {
+		return "", err
+	}
+	for _, want := range services {
+		var answer *grlv1.GetConfigurationResponse
+		err := y.group.do(ctx, func(ctx context.Context, to conn) (err error) {
+			answer, err = to.config.GetConfiguration(ctx, &grlv1.GetConfigurationRequest{Service: want.Name})
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+		present = answer.GetRevision().GetNumber()
+		if files := answer.GetFiles(); len(files) != 1 || string(files[0].GetData()) != string(limitsfile.Normalize(want)) {
+			return fmt.Sprintf("%s was changed meanwhile, by r%d at the latest", want.Name, present), nil
+		}
+	}
+	return "active", nil
+}
+
+// discover returns what policies find for services without limits.
+func (y *cycle) discover(ctx context.Context, s selection) ([]*grlv1.RunResult, error) {
+	var specs []*policy.Spec
+	for i := range y.content.specs {
+		if spec := &y.content.specs[i]; spec.Discover != nil && s.discovers(spec) {
+			specs = append(specs, spec)
+		}
+	}
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	var traffic *grlv1.GetTrafficResponse
+	err := y.group.do(ctx, func(ctx context.Context, to conn) (err error) {
+		traffic, err = to.view.GetTraffic(ctx, &grlv1.GetTrafficRequest{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read who sends to services without limits: %w", err)
+	}
+	var found []*grlv1.RunResult
+	named := make(map[string]bool)
+	for _, spec := range specs {
+		for _, r := range compute.Discover(y.now, spec, y.content.services, traffic.GetHours()) {
+			if !named[r.GetBucket()] {
+				named[r.GetBucket()] = true
+				found = append(found, r)
+			}
+		}
+	}
+	return found, nil
+}
