@@ -10,7 +10,7 @@ import (
 
 // Judge returns what the rails say of the pairs that a change touches, in their
 // order, what needs force first. past tells what each of them was offered; it
-// is called at most once a pair. buckets is how many buckets there were: with 0
+// is called at most once a pair, and not for one whose limit only rises. buckets is how many buckets there were: with 0
 // the change is the first one, of which nothing is said.
 func Judge(pairs []Pair, buckets int, past func(Pair) Past) []Finding {
 	if buckets == 0 {
@@ -31,7 +31,11 @@ func Judge(pairs []Pair, buckets int, past func(Pair) Past) []Finding {
 		if !p.enforcedBefore() && !p.enforcedAfter() {
 			continue // drops nothing
 		}
-		add(judge(p, newMeasured(p, past(p)))...)
+		m := measured{}
+		if p.tightens() || !p.enforcedAfter() {
+			m = newMeasured(p, past(p))
+		}
+		add(judge(p, m)...)
 	}
 	return append(forced, others...)
 }

@@ -24,6 +24,9 @@ const (
 	// machineHistoryWithin is how long the rails may read history of a revision of
 	// the configurator, for which nobody waits.
 	machineHistoryWithin = time.Minute
+	// judgementKept is how long what the rails said of one holds, if the head
+	// stays.
+	judgementKept = 5 * time.Minute
 )
 
 // Machine returns who the configurator is, for what no person asked for.
@@ -160,11 +163,9 @@ func (a *adoption) refuse(bucket string, why ...guard.Finding) {
 
 // sift leaves out what a guard rail refuses.
 func (a *adoption) sift(ctx context.Context, head *snapshot, made []madeEdit, out draft) (draft, error) {
-	changed := head.differences(out.next)
-	pairs := guard.Pairs(head.services(changed), out.next.services(changed))
 	why := make(map[string][]guard.Finding)
 	out.judged = true
-	for _, f := range guard.Judge(pairs, head.buckets(), a.desk.past(ctx, machineHistoryWithin)) {
+	for _, f := range a.desk.judgeMachine(ctx, head, out.next) {
 		switch {
 		case f.Rail == guard.ManyBuckets: // it goes region by region instead
 		case f.NeedsForce:
@@ -189,6 +190,38 @@ func (a *adoption) sift(ctx context.Context, head *snapshot, made []madeEdit, ou
 	a.take(made)
 	out.next = next
 	return out, nil
+}
+
+// judgement is what the rails said of a revision of the configurator, which asks
+// first what would be taken, and then for that.
+type judgement struct {
+	key      string
+	at       time.Time
+	findings []guard.Finding
+}
+
+// judgeMachine asks the rails about a revision of the configurator. What they
+// cannot judge, since history cannot be read, they refuse.
+func (d *Desk) judgeMachine(ctx context.Context, head, next *snapshot) []guard.Finding {
+	changed := head.differences(next)
+	key := fmt.Sprintf("r%d", head.revision.Number)
+	for _, service := range changed {
+		key += " " + next.documents[service].hash.String()
+	}
+	if last := d.judged.Load(); last != nil && last.key == key && time.Since(last.at) < judgementKept {
+		return last.findings
+	}
+	var unread []guard.Finding
+	pairs := guard.Pairs(head.services(changed), next.services(changed))
+	findings := guard.Judge(pairs, head.buckets(), d.past(ctx, machineHistoryWithin, func(bucket string) {
+		unread = append(unread, guard.Finding{
+			Bucket: bucket, NeedsForce: true, Text: fmt.Sprintf("cannot be judged: its history of the last %d days could not be read", guard.Days),
+		})
+	}))
+	if len(unread) == 0 {
+		d.judged.Store(&judgement{key, time.Now(), findings})
+	}
+	return append(findings, unread...)
 }
 
 // sources names where a revision came from, if there is one.

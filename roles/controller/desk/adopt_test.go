@@ -123,6 +123,26 @@ func TestAdoptOfPerson(t *testing.T) {
 	}
 }
 
+// A limit that only rises is judged without history. What is lowered is left out
+// if that cannot be read, and is judged once for the dry run and what follows it.
+func TestAdoptReadsHistory(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=100", "app=50"))
+	r.town.broken = true
+	edits := []desk.Edit{edit("payments/web", 100, 110), edit("payments/app", 50, 49)}
+	out, err := r.Adopt(t.Context(), desk.AdoptRequest{By: machine, Machine: true, DryRun: true, Edits: edits})
+	if err != nil || len(out.Taken) != 1 || len(out.Refused) != 1 || !strings.Contains(out.Refused[0].Findings[0].Text, "could not be read") {
+		t.Errorf("without history: %+v, %v", out, err)
+	}
+	r.town.broken, r.town.reads = false, 0
+	if out, err = r.Adopt(t.Context(), desk.AdoptRequest{By: machine, Machine: true, DryRun: true, Edits: edits}); err != nil || len(out.Taken) != 2 {
+		t.Errorf("dry: %+v, %v", out, err)
+	}
+	if out = r.adopt(edits...); len(out.Taken) != 2 || r.town.reads != 1 {
+		t.Errorf("%d histories read, want that of what is lowered once; %+v", r.town.reads, out)
+	}
+}
+
 // TestAdoptMany adopts more than a person might change at once, region by region.
 func TestAdoptMany(t *testing.T) {
 	r := newRig(t)

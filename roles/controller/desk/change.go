@@ -149,7 +149,7 @@ func (d *Desk) guard(ctx context.Context, p proposal, made draft, head *snapshot
 	findings := made.findings
 	if !made.judged {
 		pairs := guard.Pairs(head.services(changed), made.next.services(changed))
-		findings = guard.Judge(pairs, head.buckets(), d.past(ctx, historyWithin))
+		findings = guard.Judge(pairs, head.buckets(), d.past(ctx, historyWithin, func(string) {}))
 	}
 	if made.noRails {
 		for i := range findings {
@@ -288,13 +288,15 @@ func noSources(uint64) ([]ledger.Source, error) { return nil, nil }
 // waits for. What they do not get to counts as unknown.
 const historyWithin = 5 * time.Second
 
-// past returns what the rails ask for of a pair, for as long as within.
-func (d *Desk) past(ctx context.Context, within time.Duration) func(guard.Pair) guard.Past {
+// past returns what the rails ask for of a pair, for as long as within. unread
+// hears which buckets' history could not be read.
+func (d *Desk) past(ctx context.Context, within time.Duration, unread func(bucket string)) func(guard.Pair) guard.Past {
 	now := time.Now()
 	end := now.Add(within)
 	return func(p guard.Pair) guard.Past {
 		var past guard.Past
 		if time.Now().After(end) {
+			unread(p.Name())
 			return past
 		}
 		if key := p.Key(); key != "" {
@@ -304,6 +306,7 @@ func (d *Desk) past(ctx context.Context, within time.Duration) func(guard.Pair) 
 			if err != nil {
 				d.opts.Log.WarnContext(ctx, "cannot read history for the guard rails", "bucket", key, "err", err)
 				end = now // do not try the others
+				unread(p.Name())
 			}
 			past.Cells = cells
 		}

@@ -69,6 +69,7 @@ type Desk struct {
 	// did not change. It may be older than the head.
 	head    atomic.Pointer[snapshot]
 	denials denials
+	judged  atomic.Pointer[judgement] // the last one; nil: none
 
 	refusedMu sync.Mutex         // guards refused
 	refused   map[string]refusal // source → why what it has was refused last

@@ -26,6 +26,8 @@ type town struct {
 	zones   []string
 	regions [][]string // nil: all zones are of one
 	stuck   bool       // installs nothing any more
+	broken  bool       // has no history to read
+	reads   int        // of histories
 }
 
 func (w *town) Offered(service string, m limiter.Match) (float64, bool) {
@@ -41,6 +43,10 @@ func (w *town) History(_ context.Context, bucket string, from, to time.Time) ([]
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.reads++
+	if w.broken {
+		return nil, errors.New("disk")
+	}
 	return w.history[bucket], nil
 }
 
