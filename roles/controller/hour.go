@@ -15,17 +15,20 @@ const (
 	quarter = 15 * time.Minute
 	// lookAtClock bounds the wait for the next quarter, since a clock may be set.
 	lookAtClock = time.Minute
+	// clocksDiffer is by how much those of two controllers may.
+	clocksDiffer = time.Minute
 )
 
 // hourOf returns the time whose limits by the hour hold: what the leader said
 // last, or when the revision was made, which is later while the leader has not
 // looked at it. It is the same at all controllers but before the leader said
-// anything, when each goes by its own clock.
+// anything, when each goes by its own clock. What a clock said that was far
+// ahead does not count.
 func hourOf(s ledger.State, now time.Time) time.Time {
 	switch hour := s.Incident.Hour; {
 	case hour.IsZero():
 		return now
-	case s.Head.At.After(hour):
+	case s.Head.At.After(hour) && s.Head.At.Before(now.Add(clocksDiffer)):
 		return s.Head.At
 	default:
 		return hour
@@ -124,9 +127,11 @@ func (c *Controller) hourDue(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	hour := now.Truncate(quarter)
-	if said := c.state.Incident.Hour; len(c.hourly) == 0 || !hour.After(said) {
+	said := c.state.Incident.Hour
+	switch {
+	case len(c.hourly) == 0 || !hour.After(said) && said.Sub(hour) < ledger.HourAhead:
 		return false
-	} else if said.IsZero() {
+	case said.IsZero():
 		return true
 	}
 	installed, next := newClock(c.hour), newClock(hour)

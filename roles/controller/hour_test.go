@@ -20,6 +20,7 @@ func TestHourOf(t *testing.T) {
 		{"nobody said", time.Time{}, now.Add(-time.Hour), now},
 		{"said", now.Add(-3 * time.Minute), now.Add(-time.Hour), now.Add(-3 * time.Minute)},
 		{"said before a long time without hours", now.AddDate(0, -1, 0), now.Add(-time.Hour), now.Add(-time.Hour)},
+		{"made by a clock that is ahead", now.Add(-3 * time.Minute), now.AddDate(1, 0, 0), now.Add(-3 * time.Minute)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := ledger.State{Incident: ledger.Incident{Hour: tt.said}, Head: ledger.Revision{At: tt.made}}

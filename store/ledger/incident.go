@@ -24,6 +24,10 @@ type Incident struct {
 // MaxDisabled bounds the services disabled one by one.
 const MaxDisabled = 1000
 
+// HourAhead is how far what SetHour has said may be ahead of what it says next,
+// for clocks that differ.
+const HourAhead = time.Hour
+
 // maxIncident bounds the record of the Incident, in bytes.
 const maxIncident = store.MaxValue * 3 / 4
 
@@ -114,7 +118,8 @@ func (i *Incident) set(service string, off bool) (changed bool, err error) {
 
 // SetHour says which quarter of an hour it is, by its start, so that all
 // controllers go over to the limits of an hour together. One that is not after
-// what holds changes nothing. That is no act of anybody, and not in the audit.
+// what holds changes nothing, unless it is HourAhead or more before it: then a
+// clock was wrong. That is no act of anybody, and not in the audit.
 func (l *Ledger) SetHour(ctx context.Context, hour time.Time) error {
 	err := checkTime("hour", hour)
 	if err == nil {
@@ -123,7 +128,7 @@ func (l *Ledger) SetHour(ctx context.Context, hour time.Time) error {
 			if err := decode(records[0], &i); err != nil {
 				return nil, err
 			}
-			if !hour.After(i.Hour) {
+			if !hour.After(i.Hour) && i.Hour.Sub(hour) < HourAhead {
 				return nil, nil
 			}
 			i.Hour = hour.UTC()

@@ -168,6 +168,10 @@ func testHour(t *testing.T, b *book) {
 	set(quarter, quarter, 2)
 	set(next.In(time.FixedZone("", 3600)), next, 3)
 	set(quarter, next, 3)
+	wrong := next.AddDate(1, 0, 0)
+	set(wrong, wrong, 4)
+	set(wrong.Add(15*time.Minute-ledger.HourAhead), wrong, 4)
+	set(next, next, 5)
 	if err := b.SetHour(t.Context(), time.Time{}); err == nil {
 		t.Error("SetHour of no hour: no error")
 	}
