@@ -89,6 +89,18 @@ func TestPromoteCandidate(t *testing.T) {
 	}
 }
 
+// A candidate takes the place of the limits of all hours.
+func TestPromoteCandidateOfHours(t *testing.T) {
+	r := newRig(t)
+	hours := strings.Repeat("1000, ", 23) + "1000"
+	r.apply(limitsfile.Source{Name: "p", Data: []byte("service: payments\nbuckets:\n  - {name: web, limit: {rps: 1000, hourly: [" + hours + "], time_zone: Europe/Berlin}, candidate: {rps: 700}, behavior: deny}\n")})
+	r.town.history["payments/web"] = flat(600)
+	out := r.must(r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: "payments/web"}))
+	if after := out.Changes[0].After; !strings.Contains(after, "limit: {rps: 700}\n") {
+		t.Errorf("promoted to %q", after)
+	}
+}
+
 func TestRightsOfEditors(t *testing.T) {
 	r := newRig(t)
 	r.apply(file("payments", "web=100"), file("search", "web=10"), file("other", "web=1"))

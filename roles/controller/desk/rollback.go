@@ -89,7 +89,10 @@ func promoted(doc *document, bucket string) (*document, error) {
 			case b.Behavior == limiter.Allow:
 				b.Behavior = limiter.Deny
 			case b.CandidateRPS > 0:
-				b.LimitRPS, b.CandidateRPS = b.CandidateRPS, 0
+				b.LimitRPS, b.CandidateRPS, b.Hourly = b.CandidateRPS, 0, nil // it was judged at all hours
+				if !b.HasHours() {
+					b.TimeZone = ""
+				}
 			default:
 				return nil, invalid("bucket", "%s is enforced and has no candidate: there is nothing to promote", bucket)
 			}
