@@ -1,6 +1,6 @@
 // Package policyfile reads policy files: the YAML that says from what history
-// the limits of which buckets are computed, and what becomes of them. docs/rlc.md
-// has the schema.
+// the limits of which buckets are computed, and what becomes of them.
+// docs/policies.md has the schema.
 //
 // The reader is strict, as that of limits files: see package yamlfile. What a
 // kind of policy does not use is refused, so that no key is without effect.
