@@ -26,6 +26,8 @@ type build struct {
 	wanted *Wanted
 	span   *span
 	units  map[string]*unitBuild // by instance
+	// used are the lanes that were taken, whole, and spare those that may be.
+	used, spare []lane
 }
 
 // unitBuild is one limit that is being read.
@@ -37,8 +39,8 @@ type unitBuild struct {
 	first   int              // minute of the first request
 }
 
-func newBuild(w *Wanted, s *span) *build {
-	return &build{wanted: w, span: s, units: make(map[string]*unitBuild)}
+func newBuild(w *Wanted, s *span, spare []lane) *build {
+	return &build{wanted: w, span: s, units: make(map[string]*unitBuild), spare: spare}
 }
 
 // add takes in a cell of the bucket.
@@ -86,14 +88,25 @@ func (b *build) unit(instance string) *unitBuild {
 	return u
 }
 
-// zeros returns a lane in which nothing was offered.
+// zeros returns a lane in which nothing was offered. It is a spare one where
+// there is one, since buckets come by the thousand.
 func (b *build) zeros() *lane {
 	n := b.span.hours * perHour
-	l := &lane{start: b.span.start, step: time.Minute, marks: make([]mark, n)}
-	for _, column := range l.columns() {
-		*column = make([]float64, n)
+	var l lane
+	if last := len(b.spare) - 1; last >= 0 {
+		l, b.spare = b.spare[last], b.spare[:last]
+		for _, column := range l.columns() {
+			clear(*column)
+		}
+		clear(l.marks)
+	} else {
+		l = lane{start: b.span.start, step: time.Minute, marks: make([]mark, n)}
+		for _, column := range l.columns() {
+			*column = make([]float64, n)
+		}
 	}
-	return l
+	b.used = append(b.used, l)
+	return &l
 }
 
 // addCell adds what a cell was offered.

@@ -70,7 +70,8 @@ func (l *lane) unit(c claim) Unit {
 		l.markBetween(ig.From, ig.To, ignored)
 	}
 	l.vanish(begin)
-	u.Series, u.SecondOverMinute = l.series(begin), l.secondOverMinute()
+	u.Series = l.series(begin)
+	u.SecondOverMinute = l.secondOverMinute(u.Series)
 
 	all, lately := l.tally(begin), l.tally(max(begin, l.index(c.to.Add(-week))))
 	young := u.Series.Start.Sub(c.from) > 2*l.step
@@ -101,33 +102,49 @@ func (l *lane) series(begin int) policy.Series {
 // days adds up what happened on each day.
 func (l *lane) days(c claim) []Day {
 	var days []Day
-	for i := range l.rps {
-		start := l.start.Add(time.Duration(i) * l.step)
-		midnight := start.UTC().Truncate(day)
-		if len(days) == 0 || !days[len(days)-1].Start.Equal(midnight) {
-			days = append(days, Day{Start: midnight})
-		}
-		d := &days[len(days)-1]
-		if l.missing(i) || l.broken(i) {
-			continue
-		}
-		d.Coverage += l.step.Seconds() / part(midnight, c.from, c.to).Seconds()
-		if l.total != nil {
-			d.Offered += l.total[i]
-		} else {
-			d.Offered += l.rps[i] * l.step.Seconds()
-		}
-		if l.dropped != nil {
-			d.Dropped += l.dropped[i]
-		}
-		if l.candidate != nil {
-			d.CandidateDropped += l.candidate[i]
-		}
-	}
-	for i := range days {
-		days[i].Coverage = min(1, days[i].Coverage)
+	for from := 0; from < len(l.rps); {
+		midnight := l.start.Add(time.Duration(from) * l.step).UTC().Truncate(day)
+		to := max(from+1, l.index(midnight.Add(day)))
+		d := l.day(from, to)
+		d.Start = midnight
+		d.Coverage = min(1, d.Coverage*l.step.Seconds()/part(midnight, c.from, c.to).Seconds())
+		days = append(days, d)
+		from = to
 	}
 	return days
+}
+
+// day adds up steps [from, to); its coverage is their number.
+func (l *lane) day(from, to int) Day {
+	var d Day
+	rates := 0.0
+	for i, rps := range l.rps[from:to] {
+		if rps == rps { // else it is missing, or broken
+			d.Coverage++
+			rates += rps
+			if l.total != nil {
+				d.Offered += l.total[from+i]
+			}
+		}
+	}
+	if l.total == nil {
+		d.Offered = rates * l.step.Seconds()
+	}
+	if l.dropped != nil {
+		d.Dropped = sum(l.dropped[from:to])
+	}
+	if l.candidate != nil {
+		d.CandidateDropped = sum(l.candidate[from:to])
+	}
+	return d
+}
+
+func sum(values []float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
 }
 
 // part returns how much of the day that begins at midnight lies in [from, to).

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	grlv1 "grl/proto/grl/v1"
 )
@@ -18,6 +19,7 @@ type reader struct {
 	give  func(Bucket) error
 	caps  map[string][]period // service → when a cap was on it
 	open  *build              // the bucket that cells come of; nil: none
+	spare []lane              // of buckets that were given
 }
 
 // period is minutes [from, to) of the span.
@@ -52,7 +54,7 @@ func (r *reader) take(c *grlv1.CellHistory) error {
 		if wanted == nil {
 			return fmt.Errorf("%s was not asked for, or came twice", c.Bucket)
 		}
-		r.open = newBuild(wanted, r.span)
+		r.open = newBuild(wanted, r.span, r.spare)
 	}
 	r.open.add(c)
 	return nil
@@ -84,7 +86,9 @@ func (r *reader) close() error {
 	}
 	b := r.open
 	r.open = nil
-	return r.give(b.bucket(r.query, r.caps[b.wanted.Bucket.Service+"/"]))
+	bucket := b.bucket(r.query, r.caps[b.wanted.Bucket.Service+"/"])
+	r.spare = append(b.spare, b.used...)
+	return r.give(bucket)
 }
 
 // finish gives the open bucket away, and those that have no cell.
@@ -93,7 +97,7 @@ func (r *reader) finish() error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.left)) {
-		if err := r.give(newBuild(r.left[name], r.span).bucket(r.query, nil)); err != nil {
+		if err := r.give(r.left[name].none(r.query, time.Minute)); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"math"
 	"slices"
 
 	"grl/policy"
@@ -22,16 +21,16 @@ const (
 // its minute: the median over the minutes that teach, have at least 60 requests
 // and reach four fifths of the robust peak. A limit is reached in those; in quiet
 // ones the factor is higher and does not matter. 0: fewer than 10 are known.
-func (l *lane) secondOverMinute() float64 {
+func (l *lane) secondOverMinute(taught policy.Series) float64 {
 	if l.second == nil {
 		return 0
 	}
-	busy := busyShare * policy.RobustPeak(l.series(0).RPS)
+	busy := max(busyShare*policy.RobustPeak(taught.RPS), fewRequests/l.step.Seconds())
+	before := len(l.second) - len(taught.RPS)
 	var factors []float64
-	for i, second := range l.second {
-		mean := l.rps[i]
-		if l.teaches(i) && mean >= busy && mean*l.step.Seconds() >= fewRequests && second > 0 {
-			factors = append(factors, math.Max(1, second/mean))
+	for i, mean := range taught.RPS {
+		if second := l.second[before+i]; mean >= busy && second > 0 {
+			factors = append(factors, max(1, second/mean))
 		}
 	}
 	if len(factors) < fewMinutes {
