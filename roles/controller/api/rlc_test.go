@@ -456,7 +456,11 @@ func TestReadHistory(t *testing.T) {
 		t.Errorf("cap: %v", c)
 	}
 	for _, bad := range []*grlv1.ReadHistoryRequest{
-		{}, {FromMs: 5, ToMs: 5}, {FromMs: -5, ToMs: 5}, {FromMs: 0, ToMs: 1 << 62}, {FromMs: 0, ToMs: start.UnixMilli()},
+		{},
+		{FromMs: 5, ToMs: 5},
+		{FromMs: -5, ToMs: 5},
+		{FromMs: 0, ToMs: 1 << 62},
+		{FromMs: 0, ToMs: start.UnixMilli()},
 		{Buckets: []string{strings.Repeat("a", 600)}, FromMs: 0, ToMs: 1},
 	} {
 		if _, err := read(bad); connect.CodeOf(err) != connect.CodeInvalidArgument {

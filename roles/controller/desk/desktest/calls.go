@@ -27,6 +27,7 @@ func BadCalls() []Call {
 	for _, procedure := range []string{
 		"ConfigService/Apply", "ConfigService/Rollback", "ConfigService/Promote", "ConfigService/FinishRollout",
 		"IncidentService/PlaceCap", "IncidentService/LiftCap", "IncidentService/Disable", "IncidentService/Enable",
+		"PolicyService/ApplyPolicies", "PolicyService/DeletePolicy", "PolicyService/RollbackPolicies", "RLCService/DecideProposals",
 	} {
 		add(procedure, malformed...)
 	}
@@ -48,7 +49,24 @@ func BadCalls() []Call {
 		`{"service": "payments", "reason": "`+long+`"}`, `{"service": "`+long+`", "reason": "a"}`)
 	add("IncidentService/Enable", `{}`, `{"service": "payments", "all": true}`, `{"all": true, "reason": "`+control+`"}`, `{"service": "`+long+`"}`)
 	add("IncidentService/LiftCap", `{"id": "`+long+`"}`, `{"id": "c1", "reason": "`+control+`"}`)
+	add("PolicyService/ApplyPolicies",
+		`{}`, `{"files": [{}]}`, `{"files": [{"name": "a"}]}`, `{"files": [{"data": "bmFtZTogYQo="}]}`, `{"files": [{"name": "a", "data": "bmFtZTogYQo="}], "base": "99"}`,
+		`{"files": [{"name": "a", "data": "c2VydmljZTogYQo="}]}`, `{"files": [{"name": "a", "data": "bmFtZTogYQo="}], "reason": "`+long+`"}`,
+	)
+	add("PolicyService/DeletePolicy", `{"name": "`+long+`"}`, `{"name": "a", "reason": "`+control+`"}`)
+	add("PolicyService/RollbackPolicies", `{}`, `{"revision": "1"}`, `{"reason": "a"}`, `{"revision": "1", "reason": "`+long+`"}`)
+	add("RLCService/RequestRun", `{"policy": "a", "service": "payments"}`, `{"service": "`+long+`"}`, `{"policy": "`+long+`"}`, `{"dryrun": true}`)
+	add("RLCService/DecideProposals", `{"run": "1", "force": true}`, `{"run": "1", "reason": "`+long+`"}`, `{"run": "1", "reason": "`+control+`"}`, `{"run": -1}`)
+	add("RLCService/ListRuns", `{"pageSize": 201}`, `{"requestId": "`+long+`"}`)
+	add("RLCService/GetRun", `{"id": "1", "pageSize": 10001}`, `{"id": "1", "bucket": "`+long+`"}`, `{"id": "1", "outcome": "RUN_OUTCOME_NONE"}`)
 	for _, c := range []struct{ procedure, body string }{
+		{"PolicyService/DeletePolicy", `{}`},
+		{"PolicyService/DeletePolicy", `{"name": "none"}`},
+		{"PolicyService/RollbackPolicies", `{"revision": "99", "reason": "a"}`},
+		{"RLCService/RequestRun", `{"service": "none"}`},
+		{"RLCService/RequestRun", `{"policy": "none"}`},
+		{"RLCService/DecideProposals", `{"run": "99", "approve": true}`},
+		{"RLCService/GetRun", `{"id": "99"}`},
 		{"ConfigService/Rollback", `{"revision": "99", "reason": "a"}`},
 		{"ConfigService/Rollback", `{"revision": "18446744073709551615", "reason": "a"}`},
 		{"ConfigService/Promote", `{"bucket": "payments/none"}`},
