@@ -41,6 +41,7 @@ func RunLedger(t *testing.T, open func(testing.TB) store.Engine) {
 		{"memory of buckets", testMemory},
 		{"runs", testRuns},
 		{"old runs go", testOldRuns},
+		{"a run that ends while the next one begins", testRunsRace},
 		{"results", testResults},
 		{"writers of one run", testRunWriters},
 		{"decisions", testDecisions},
@@ -362,7 +363,7 @@ func testLargeDocuments(t *testing.T, b *book) {
 }
 
 func testRollout(t *testing.T, b *book) {
-	start := ledger.Rollout{From: 0, State: ledger.RolloutRunning, Reached: []string{"zone-a"}, StartedAt: noon, StepAt: noon}
+	start := ledger.Rollout{From: 0, State: ledger.RolloutRunning, Reached: []string{"zone-a"}, StartedAt: noon, StepAt: noon, ByRegion: true}
 	c := change("a", "1")
 	c.Rollout = &start
 	b.mustApply(t, 0, c)
@@ -377,6 +378,11 @@ func testRollout(t *testing.T, b *book) {
 	}
 	if err := b.SetRollout(t.Context(), by("controller"), "rollout.step", was, next); !errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("SetRollout on what was: %v, want ErrConflict", err)
+	}
+	byZone := next
+	byZone.ByRegion = false
+	if err := b.SetRollout(t.Context(), by("controller"), "rollout.step", byZone, next); !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("SetRollout on one by zone: %v, want ErrConflict", err)
 	}
 	if diff := cmp.Diff(next, b.mustState(t).Rollout); diff != "" {
 		t.Errorf("rollout (-want +got):\n%s", diff)

@@ -133,6 +133,26 @@ func testOldRuns(t *testing.T, b *book) {
 	}
 }
 
+// testRunsRace lets runs be done just as the next one begins: whoever was told so
+// may rely on it.
+func testRunsRace(t *testing.T, b *book) {
+	id := b.mustBegin(t, ledger.Run{}).ID
+	for range 40 {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := b.UpdateRun(t.Context(), id, func(r *ledger.Run) { r.State, r.Error = ledger.RunDone, "" }); err != nil {
+				t.Error(err)
+			}
+		})
+		next := b.mustBegin(t, ledger.Run{}).ID
+		wg.Wait()
+		if r := b.mustRun(t, id); r.State != ledger.RunDone {
+			t.Fatalf("run %d is %s after it was done", id, r.State)
+		}
+		id = next
+	}
+}
+
 func (b *book) mustAdd(t testing.TB, id uint64, results ...ledger.Result) {
 	t.Helper()
 	if err := b.AddResults(t.Context(), id, results); err != nil {
