@@ -35,7 +35,7 @@ func files(t *testing.T) []*backtest.File {
 func TestVaryingNothing(t *testing.T) {
 	all := files(t)
 	for _, same := range []struct{ plain, varied trial }{
-		{peakRails, find(t, priors(), "1.1, 8 weeks")}, {forecastFree, find(t, margins(), "1.1")},
+		{peakRails, find(t, priors(peakRails), "1.1, 8 weeks")}, {forecastFree, find(t, margins(), "1.1")},
 	} {
 		want, err := same.plain.run(t.Context(), all)
 		if err != nil {

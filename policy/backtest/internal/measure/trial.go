@@ -28,6 +28,7 @@ var (
 	peakWeekly    = trial{"`peak`, once a period", "peak", 0, backtest.Unbound, nil}
 	peakRails     = trial{"`peak`, nightly, with rails", "peak", day, backtest.Rails, nil}
 	peakLive      = trial{"the same, rounded, with a dead band", "peak", day, backtest.Live, nil}
+	peakUp        = trial{"the same, rounded up", "peak", day, backtest.Live, func(p policy.Policy, _ time.Duration) policy.Policy { return roundedUp{p} }}
 	forecastFree  = trial{"`forecast`, hourly, without rails", "forecast", hour, backtest.Unbound, nil}
 	forecastRails = trial{"`forecast`, hourly, with rails", "forecast", hour, backtest.Rails, nil}
 	forecastLive  = trial{"the same, rounded, with a dead band", "forecast", hour, backtest.Live, nil}

@@ -17,6 +17,19 @@ func number(r policy.Result, name string) float64 {
 	return math.NaN()
 }
 
+// roundedUp rounds limits up to two digits, where grl takes the nearest.
+type roundedUp struct{ policy.Policy }
+
+// Compute rounds what the policy computes.
+func (p roundedUp) Compute(in policy.Input) policy.Result {
+	r := p.Policy.Compute(in)
+	if r.LimitRPS > 0 {
+		unit := math.Pow(10, math.Floor(math.Log10(r.LimitRPS))-1)
+		r.LimitRPS = math.Ceil(r.LimitRPS/unit-1e-9) * unit
+	}
+	return r
+}
+
 // otherPrior is peak with another buffer to begin with, and another weight of it,
 // in weeks.
 type otherPrior struct {
@@ -39,16 +52,17 @@ func (p otherPrior) Compute(in policy.Input) policy.Result {
 	return r
 }
 
-// priors returns peak with other priors.
-func priors() []trial {
+// priors returns a trial of peak with other priors, and with other weights of the
+// one that is used.
+func priors(of trial) []trial {
 	var trials []trial
-	for _, buffer := range []float64{1, 1.05, 1.1, 1.15, 1.2} {
-		for _, weeks := range []float64{4, 8, 16} {
-			t := peakRails
-			t.name = text(buffer) + ", " + text(weeks) + " weeks"
-			t.vary = func(p policy.Policy, _ time.Duration) policy.Policy { return otherPrior{p, buffer, weeks} }
-			trials = append(trials, t)
-		}
+	for _, p := range []struct{ buffer, weeks float64 }{
+		{1, 8}, {1.05, 8}, {1.1, 8}, {1.15, 8}, {1.2, 8}, {1.1, 4}, {1.1, 16},
+	} {
+		t := of
+		t.name = text(p.buffer) + ", " + text(p.weeks) + " weeks"
+		t.vary = func(peak policy.Policy, _ time.Duration) policy.Policy { return otherPrior{peak, p.buffer, p.weeks} }
+		trials = append(trials, t)
 	}
 	return trials
 }

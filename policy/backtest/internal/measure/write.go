@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -47,7 +46,7 @@ func split(text string) (before, after string, err error) {
 
 // tables runs all trials.
 func tables(ctx context.Context, files []*backtest.File) (string, error) {
-	trials := []trial{peakWeekly, peakRails, peakLive, forecastFree, forecastRails, forecastLive}
+	trials := []trial{peakWeekly, peakRails, peakLive, peakUp, forecastFree, forecastRails, forecastLive}
 	results := make([][]*backtest.Result, len(trials))
 	for i, t := range trials {
 		var err error
@@ -61,13 +60,13 @@ func tables(ctx context.Context, files []*backtest.File) (string, error) {
 	rule(&b, 1, 4)
 	for i, t := range trials {
 		s := backtest.Summarize(results[i])
-		row(&b, t.name, fmt.Sprintf("%d of %d", s.Within, s.Series), text(round(s.H)), text(round(s.T)), strconv.Itoa(calm(results[i])))
+		row(&b, t.name, fmt.Sprintf("%d of %d", s.Within, s.Series), fixed(s.H), fixed(s.T), strconv.Itoa(calm(results[i])))
 	}
 	b.WriteString("\n### Series by series\n\n")
 	row(&b, "series", "periods", "peak: FD", "worst period", "H (lowest)", "forecast: FD", "worst period", "H", "T", "T with rails")
 	rule(&b, 1, 9)
 	for i, peak := range results[1] {
-		f, rails := results[3][i], results[4][i]
+		f, rails := results[4][i], results[5][i]
 		row(&b, "`"+peak.Name+"`", strconv.Itoa(peak.Periods), percent(peak.FD, 3), percent(peak.FDWorst, 2),
 			fixed(peak.H)+" ("+fixed(peak.HLowest)+")", percent(f.FD, 3), percent(f.FDWorst, 2), fixed(f.H), fixed(f.T), fixed(rails.T))
 	}
@@ -77,8 +76,9 @@ func tables(ctx context.Context, files []*backtest.File) (string, error) {
 		trials        []trial
 		value         func(*backtest.Result) float64
 	}{
-		{"The buffer that `peak` begins with, and its weight", "median H", priors(), func(r *backtest.Result) float64 { return r.H }},
-		{"The margin of `forecast`", "median T", margins(), func(r *backtest.Result) float64 { return r.T }},
+		{"The buffer that `peak` begins with, and its weight: nightly, with rails", "median H", priors(peakRails), headroom},
+		{"The same, once a period, without rails", "median H", priors(peakWeekly), headroom},
+		{"The margin of `forecast`", "median T", margins(), tightness},
 	} {
 		s, err := newStudy(ctx, files, part.trials, part.value)
 		if err != nil {
@@ -88,6 +88,10 @@ func tables(ctx context.Context, files []*backtest.File) (string, error) {
 	}
 	return b.String() + "\n", nil
 }
+
+func headroom(r *backtest.Result) float64 { return r.H }
+
+func tightness(r *backtest.Result) float64 { return r.T }
 
 // table writes what came of each value, and what the series say of values that
 // were chosen without them.
@@ -124,8 +128,6 @@ func rule(b *strings.Builder, words, numbers int) {
 }
 
 func text(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-
-func round(v float64) float64 { return math.Round(v*100) / 100 }
 
 func fixed(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
