@@ -15,7 +15,14 @@ func TestPath(t *testing.T) {
 				p.Point(float64(x), 3)
 			}
 		}, "M0 3L4 3"},
-		{"a gap", func(p *Path) { p.Point(0, 1); p.Point(1, 1); p.Break(); p.Break(); p.Point(3, 1); p.Point(4, 2) }, "M0 1L1 1M3 1L4 2"},
+		{"a gap", func(p *Path) {
+			p.Point(0, 1)
+			p.Point(1, 1)
+			p.Break()
+			p.Break()
+			p.Point(3, 1)
+			p.Point(4, 2)
+		}, "M0 1L1 1M3 1L4 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
