@@ -171,8 +171,9 @@ func (s *Store) ReadSeries(ctx context.Context, q SeriesQuery, fn func(CellSerie
 		return fmt.Errorf("read series: %w", err)
 	}
 	zones, places := s.names.zoneList()
-	r := newSeriesReader(h, len(zones), places)
-	for batch := range slices.Chunk(s.names.selected(q), r.size) {
+	cells := s.names.selected(q)
+	r := newSeriesReader(h, len(cells), len(zones), places)
+	for batch := range slices.Chunk(cells, r.size) {
 		if err := s.readBatch(ctx, r, batch); err != nil {
 			return fmt.Errorf("read series: %w", s.history.fail(ctx, err))
 		}
@@ -201,12 +202,13 @@ func (n *names) selected(q SeriesQuery) []numberedCell {
 	for _, bucket := range q.Buckets {
 		buckets[bucket] = true
 	}
+	prefixes := shortest(q.Prefixes)
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	var cells []numberedCell
 	lowest := make(map[string]int64) // bucket → lowest id of its cells
 	for cell, name := range n.cells {
-		if !buckets[cell.Bucket] && !slices.ContainsFunc(q.Prefixes, func(p string) bool { return strings.HasPrefix(cell.Bucket, p) }) {
+		if !buckets[cell.Bucket] && !hasPrefixOf(cell.Bucket, prefixes) {
 			continue
 		}
 		cells = append(cells, numberedCell{cell, name.id})
@@ -218,4 +220,22 @@ func (n *names) selected(q SeriesQuery) []numberedCell {
 		return cmp.Or(cmp.Compare(lowest[a.cell.Bucket], lowest[b.cell.Bucket]), compareCells(a.cell, b.cell))
 	})
 	return cells
+}
+
+// shortest returns prefixes in order, without those that begin with another one.
+func shortest(prefixes []string) []string {
+	var list []string
+	for _, p := range slices.Sorted(slices.Values(prefixes)) {
+		if len(list) == 0 || !strings.HasPrefix(p, list[len(list)-1]) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// hasPrefixOf reports whether name begins with one of prefixes, as shortest
+// returns them: only the last one up to name can be it.
+func hasPrefixOf(name string, prefixes []string) bool {
+	i, is := slices.BinarySearch(prefixes, name)
+	return is || i > 0 && strings.HasPrefix(name, prefixes[i-1])
 }

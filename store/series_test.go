@@ -62,7 +62,7 @@ func TestSeriesEqualMinutes(t *testing.T) {
 	from, to := at(2*60+7), at(20*60+1) // of 19 hours
 	for _, q := range []SeriesQuery{
 		{Prefixes: []string{""}},
-		{Prefixes: []string{"s1/", "s2/b"}, Buckets: []string{"s1/b1", "s3/b0", "unknown"}},
+		{Prefixes: []string{"s2/b", "s1/", "s1/b3", "s2/b0", "s1", "s9", "s2/b5"}, Buckets: []string{"s1/b1", "s3/b0", "unknown"}},
 		{Buckets: []string{"s0/b2"}},
 	} {
 		q.From, q.To = from, to
@@ -288,7 +288,7 @@ func TestSeriesOfManyBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells := 2*newSeriesReader(h, 1, nil).size + 1
+	cells := 2*newSeriesReader(h, 1000, 1, nil).size + 1
 	for i := range cells {
 		cell := limiter.CellID{Bucket: fmt.Sprint("many/", i)}
 		mustAppend(t, s, at(61*(i%25)), Sample{Cell: cell, Zone: fmt.Sprint("z", i%2), Offered: uint64(i + 1), Admitted: uint64(i + 1)})

@@ -13,6 +13,9 @@ import (
 // seriesMemory bounds the minutes that a seriesReader holds, in bytes.
 const seriesMemory = 96 << 20
 
+// maxBatch bounds the cells of a batch: each may be a range in its query.
+const maxBatch = 400
+
 // The columns of a series.
 const (
 	seriesOffered = iota
@@ -44,9 +47,10 @@ type seriesReader struct {
 	damaged [][]int       // by cell
 }
 
-func newSeriesReader(h hours, zones int, places map[int64]int) *seriesReader {
+// newSeriesReader returns one for so many cells in all.
+func newSeriesReader(h hours, cells, zones int, places map[int64]int) *seriesReader {
 	perCell := seriesColumns * h.count * minutesPerHour
-	size := min(max(seriesMemory/8/perCell, 1), 1000)
+	size := max(min(seriesMemory/8/perCell, cells, maxBatch), 1)
 	return &seriesReader{
 		hours: h, size: size, zones: zones, places: places,
 		place: make(map[int64]int, size), found: make([]bool, size), minutes: make([]uint64, size*perCell),
