@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +35,7 @@ type server struct {
 	// first answers instead, unless it returns false.
 	first func(w http.ResponseWriter, r *http.Request) bool
 
+	mu      sync.Mutex // guards the following: a query that was given up may still be here
 	queries []string
 	points  int // most that a query asked for
 	header  http.Header
@@ -54,14 +57,18 @@ var (
 )
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
 	s.header = r.Header
+	s.mu.Unlock()
 	if s.first != nil && s.first(w, r) {
 		return
 	}
 	query := r.FormValue("query")
-	s.queries = append(s.queries, query)
 	start, end, step := number(r, "start"), number(r, "end"), number(r, "step")
+	s.mu.Lock()
+	s.queries = append(s.queries, query)
 	s.points = max(s.points, int((end-start)/step)+1)
+	s.mu.Unlock()
 	quoted, _ := strconv.Unquote(selector.FindStringSubmatch(query)[1])
 	buckets := regexp.MustCompile("^(?:" + quoted + ")$")
 	result := []any{}
@@ -259,46 +266,46 @@ func TestPrometheusFaults(t *testing.T) {
 	plain := []promSeries{{bucket: "s/b", rps: steady(10)}}
 	tests := []struct {
 		name             string
-		server           server
+		server           *server
 		refused, noLower string
 		known            int // minutes; 0: not looked at
 	}{
-		{"as it should be", server{series: plain}, "", "", 10080},
-		{"empty", server{}, "no_data", "", 0},
-		{"an empty series", server{series: plain, change: func([][2]any) [][2]any { return nil }}, "no_data", "", 0},
-		{"NaN and stale markers", server{series: plain, change: some("NaN")}, "", "nan", 9979},
-		{"infinite", server{series: plain, change: some("+Inf")}, "", "nan", 9979},
-		{"minus infinite", server{series: plain, change: some("-Inf")}, "", "nan", 9979},
-		{"negative", server{series: plain, change: some("-3")}, "", "negative", 9979},
-		{"beyond any load", server{series: plain, change: some("1e300")}, "", "nan", 9979},
-		{"duplicates", server{series: plain, change: each(func(_ int, v [2]any) [][2]any { return [][2]any{v, v} })}, "", "duplicated", 10080},
-		{"out of order", server{series: plain, change: func(v [][2]any) [][2]any { v[7], v[9] = v[9], v[7]; return v }}, "", "out_of_order", 10080},
-		{"one point", server{series: plain, change: func(v [][2]any) [][2]any { return v[len(v)-1:] }}, "short_history", "", 1},
-		{"a fifth and more missing", server{series: plain, change: each(func(i int, v [2]any) [][2]any {
+		{"as it should be", &server{series: plain}, "", "", 10080},
+		{"empty", &server{}, "no_data", "", 0},
+		{"an empty series", &server{series: plain, change: func([][2]any) [][2]any { return nil }}, "no_data", "", 0},
+		{"NaN and stale markers", &server{series: plain, change: some("NaN")}, "", "nan", 9979},
+		{"infinite", &server{series: plain, change: some("+Inf")}, "", "nan", 9979},
+		{"minus infinite", &server{series: plain, change: some("-Inf")}, "", "nan", 9979},
+		{"negative", &server{series: plain, change: some("-3")}, "", "negative", 9979},
+		{"beyond any load", &server{series: plain, change: some("1e300")}, "", "nan", 9979},
+		{"duplicates", &server{series: plain, change: each(func(_ int, v [2]any) [][2]any { return [][2]any{v, v} })}, "", "duplicated", 10080},
+		{"out of order", &server{series: plain, change: func(v [][2]any) [][2]any { v[7], v[9] = v[9], v[7]; return v }}, "", "out_of_order", 10080},
+		{"one point", &server{series: plain, change: func(v [][2]any) [][2]any { return v[len(v)-1:] }}, "short_history", "", 1},
+		{"a fifth and more missing", &server{series: plain, change: each(func(i int, v [2]any) [][2]any {
 			if i%4 == 0 {
 				return nil
 			}
 			return [][2]any{v}
 		})}, "coverage", "", 0},
-		{"a gap", server{series: []promSeries{{bucket: "s/b", rps: gap(50*time.Hour, 49*time.Hour, 10)}}}, "", "partial", 10020},
-		{"the last minutes are not there yet", server{series: []promSeries{{bucket: "s/b", rps: gap(5*time.Minute, 0, 10)}}}, "", "", 10075},
-		{"one region of three is missing for an hour", server{series: regions(gap(50*time.Hour, 49*time.Hour, 10))}, "", "partial", 10020},
-		{"a region is there now and then", server{series: regions(func(at time.Time) float64 {
+		{"a gap", &server{series: []promSeries{{bucket: "s/b", rps: gap(50*time.Hour, 49*time.Hour, 10)}}}, "", "partial", 10020},
+		{"the last minutes are not there yet", &server{series: []promSeries{{bucket: "s/b", rps: gap(5*time.Minute, 0, 10)}}}, "", "", 10075},
+		{"one region of three is missing for an hour", &server{series: regions(gap(50*time.Hour, 49*time.Hour, 10))}, "", "partial", 10020},
+		{"a region is there now and then", &server{series: regions(func(at time.Time) float64 {
 			if at.Hour() == 3 {
 				return 10
 			}
 			return math.NaN()
 		})}, "", "", 10080},
-		{"warnings", server{series: plain, warnings: []string{"a store did not answer"}}, "", "partial", 10080},
-		{"partial, as VictoriaMetrics says it", server{series: plain, partial: true}, "", "partial", 10080},
-		{"all 0", server{series: []promSeries{{bucket: "s/b", rps: steady(0)}}}, "zero", "", 0},
-		{"own drops yesterday", server{series: []promSeries{{bucket: "s/b", rps: steady(10), dropped: func(at time.Time) float64 {
+		{"warnings", &server{series: plain, warnings: []string{"a store did not answer"}}, "", "partial", 10080},
+		{"partial, as VictoriaMetrics says it", &server{series: plain, partial: true}, "", "partial", 10080},
+		{"all 0", &server{series: []promSeries{{bucket: "s/b", rps: steady(0)}}}, "zero", "", 0},
+		{"own drops yesterday", &server{series: []promSeries{{bucket: "s/b", rps: steady(10), dropped: func(at time.Time) float64 {
 			if at.Equal(night.Add(-day)) {
 				return 1
 			}
 			return 0
 		}}}}, "", "own_drops", 10079},
-		{"a cap of ten minutes", server{series: append(plain, promSeries{bucket: "s/_cap", rps: func(at time.Time) float64 {
+		{"a cap of ten minutes", &server{series: append(plain, promSeries{bucket: "s/_cap", rps: func(at time.Time) float64 {
 			if at.Before(night.Add(-50*time.Minute)) || !at.Before(night.Add(-40*time.Minute)) {
 				return 0
 			}
@@ -366,7 +373,6 @@ func TestPrometheusErrors(t *testing.T) {
 			return true
 		}
 	}
-	var asked int
 	tests := []struct {
 		name  string
 		first func(http.ResponseWriter, *http.Request) bool
@@ -398,16 +404,15 @@ func TestPrometheusErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked = 0
-				s := &server{first: func(w http.ResponseWriter, r *http.Request) bool { asked++; return tt.first(w, r) }}
+				var asked atomic.Int32
+				s := &server{first: func(w http.ResponseWriter, r *http.Request) bool { asked.Add(1); return tt.first(w, r) }}
 				begin := time.Now()
 				got, err := s.ask(t, limiter.Bucket{Name: "b"})
 				if err == nil || !strings.Contains(err.Error(), tt.text) || len(got) != 0 {
 					t.Errorf("%v, err = %v; want %q", got, err, tt.text)
 				}
-				// A POST that is answered with 403, 405 or 501 is repeated as GET.
-				if asked != tt.asked {
-					t.Errorf("asked %d times, want %d", asked, tt.asked)
+				if n := int(asked.Load()); n != tt.asked {
+					t.Errorf("asked %d times, want %d", n, tt.asked)
 				}
 				if took := time.Since(begin); took > 3*30*time.Second+5*time.Second {
 					t.Errorf("took %v", took)
@@ -509,15 +514,15 @@ func TestPrometheusLargeAnswers(t *testing.T) {
 		}
 	}
 
-	calls := 0
-	s.first = func(w http.ResponseWriter, _ *http.Request) bool { calls++; return large(w) }
-	if got, err = s.ask(t, buckets...); err != nil || got["s/b0"].Err == nil || calls > 100 {
-		t.Errorf("err = %v, %v after %d answers that are too large", err, got["s/b0"].Err, calls)
+	var calls atomic.Int32
+	s.first = func(w http.ResponseWriter, _ *http.Request) bool { calls.Add(1); return large(w) }
+	if got, err = s.ask(t, buckets...); err != nil || got["s/b0"].Err == nil || calls.Load() > 100 {
+		t.Errorf("err = %v, %v after %d answers that are too large", err, got["s/b0"].Err, calls.Load())
 	}
 
-	calls = 0
+	calls.Store(0)
 	s.first = func(w http.ResponseWriter, r *http.Request) bool {
-		calls++
+		calls.Add(1)
 		for r.Context().Err() == nil {
 			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 				break
@@ -525,8 +530,8 @@ func TestPrometheusLargeAnswers(t *testing.T) {
 		}
 		return true
 	}
-	if got, err = s.ask(t, buckets[0]); err != nil || got["s/b0"].Err == nil || calls > 10 {
-		t.Errorf("err = %v, %v after %d answers without end", err, got["s/b0"].Err, calls)
+	if got, err = s.ask(t, buckets[0]); err != nil || got["s/b0"].Err == nil || calls.Load() > 10 {
+		t.Errorf("err = %v, %v after %d answers without end", err, got["s/b0"].Err, calls.Load())
 	}
 }
 
