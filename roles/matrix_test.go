@@ -39,7 +39,7 @@ func (staff) Open(context.Context) bool { return false }
 
 func (staff) Bootstrap(context.Context) (string, error) { return "", nil }
 
-var configurator = access.Node{Role: access.Configurator, Zone: "eu"}
+var rlcNode = access.Node{Role: access.Configurator, Zone: "eu"}
 
 // paths lists what a control port may serve: all procedures that there are, and
 // one page of each kind.
@@ -103,7 +103,7 @@ func TestAccessMatrix(t *testing.T) {
 // answers with 204 to whom its gate lets through.
 func gated(t *testing.T, ca testCA, role string) *httptest.Server {
 	t.Helper()
-	node := map[string]access.Node{access.Controller: region, access.Aggregator: zone, access.Configurator: configurator}[role]
+	node := map[string]access.Node{access.Controller: region, access.Aggregator: zone, access.Configurator: rlcNode}[role]
 	files, err := tlsfiles.Open(tlsfiles.Options{Config: ca.issue(node), Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
