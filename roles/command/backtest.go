@@ -21,7 +21,7 @@ import (
 func Backtest() *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
-		Use:   "backtest --series FILE [FILE]...",
+		Use:   "backtest [--series] FILE...",
 		Short: "Hold a policy against past traffic: false drops and headroom",
 		Long: `Compute limits as a policy would have computed them in the past, from what was
 known then, and hold them against what was offered: rolling, a period after the
@@ -36,11 +36,15 @@ other. Of several series there is a line for each, and one for all.
 
 A series is a CSV file, or a gzipped one whose name ends in .gz: t_unix,count or
 t_unix,rps, in the order of time. A meta.json beside it names the times that are
-not normal: {"series": {NAME: {"anomalies": [[FROM, TO, KIND], …]}}}.`,
+not normal: {"series": {NAME: {"anomalies": [[FROM, TO, KIND], …]}}}. --source takes
+the past of a bucket from the controller or from a server like Prometheus instead.`,
 		Example: `  grl backtest --series api_1h.csv.gz
   grl backtest --series api_1h.csv.gz --policy forecast --plot api.svg
-  grl backtest --policy nightly.yaml --train 4w --test 1w --json --series *.csv.gz`,
+  grl backtest --policy nightly.yaml --train 4w --test 1w --json --series *.csv.gz
+  grl backtest --policy nightly --source history --bucket payments/checkout
+  grl backtest --source prometheus --prometheus http://prometheus:9090 --bucket payments/checkout`,
 	}
+	f.call.connects(cmd)
 	f.add(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveDefault)) // the flags exist
 	_ = cmd.RegisterFlagCompletionFunc("bounds", cobra.FixedCompletions(boundsNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -75,7 +79,7 @@ func boundsNames() []string {
 func (f *backtestFlags) run(cmd *cobra.Command) error {
 	bar := terminal.NewBar(cmd.ErrOrStderr())
 	defer bar.Clear()
-	options, err := f.options(cmd.ErrOrStderr())
+	options, err := f.options(cmd)
 	if err != nil {
 		return err
 	}
@@ -96,26 +100,44 @@ func (f *backtestFlags) run(cmd *cobra.Command) error {
 	return show.WriteTable(cmd.OutOrStdout(), results)
 }
 
-// options returns what is to be tried. What is odd in a series is said on errOut.
-func (f *backtestFlags) options(errOut io.Writer) ([]backtest.Options, error) {
-	tried, err := f.triedPolicy()
+// options returns what is to be tried. What is odd in the past of it is said on
+// the error output.
+func (f *backtestFlags) options(cmd *cobra.Command) ([]backtest.Options, error) {
+	tried, err := f.triedPolicy(cmd)
+	if err != nil {
+		return nil, err
+	}
+	files, err := f.files(cmd)
 	if err != nil {
 		return nil, err
 	}
 	var options []backtest.Options
+	for _, file := range files {
+		o := tried.options(file.Series)
+		o.Name, o.Series, o.Anomalies = file.Name, file.Series, file.Anomalies
+		options = append(options, o)
+	}
+	return options, nil
+}
+
+// files reads what the policy is tried on.
+func (f *backtestFlags) files(cmd *cobra.Command) ([]*backtest.File, error) {
+	if f.source != "" {
+		file, err := f.history(cmd, cmd.ErrOrStderr())
+		return []*backtest.File{file}, err
+	}
+	var files []*backtest.File
 	for _, path := range f.series {
 		file, err := backtest.ReadFile(path, f.step)
 		if err != nil {
 			return nil, wrongUse(err)
 		}
 		if file.Repeated > 0 {
-			fmt.Fprintf(errOut, "%s: %d rows have the time of the row before; the higher one counts\n", path, file.Repeated)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d rows have the time of the row before; the higher one counts\n", path, file.Repeated)
 		}
-		o := tried.options(file.Series)
-		o.Name, o.Series, o.Anomalies = file.Name, file.Series, file.Anomalies
-		options = append(options, o)
+		files = append(files, file)
 	}
-	return options, nil
+	return files, nil
 }
 
 // showProgress lets a bar show how far all of options together are, by their steps.

@@ -18,7 +18,13 @@ const mostLength = 10 * 365 * 24 * time.Hour
 
 // backtestFlags are the flags of grl backtest.
 type backtestFlags struct {
+	call        calling
 	series      []string
+	source      string // "": files
+	bucket      string
+	instance    string
+	caller      string
+	prometheus  string
 	policy      string
 	trainText   string
 	testText    string
@@ -34,7 +40,12 @@ type backtestFlags struct {
 
 func (f *backtestFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.series, "series", nil, "CSV `files` of past traffic, also gzipped; further ones may follow as arguments")
-	flags.StringVar(&f.policy, "policy", "peak", "what to try: a kind with its defaults ("+strings.Join(kindNames(), ", ")+"), or a policy `file`")
+	flags.StringVar(&f.source, "source", "", "where the past of --bucket is instead: `history|prometheus`, the controller's or that of a server like Prometheus")
+	flags.StringVar(&f.bucket, "bucket", "", "`SERVICE/BUCKET` to take the past of")
+	flags.StringVar(&f.instance, "instance", "", "with history: `region` or zone of a bucket that is limited in each")
+	flags.StringVar(&f.caller, "caller", "", "with history: `caller` of a bucket that is limited per caller")
+	flags.StringVar(&f.prometheus, "prometheus", "", "`URL` of the server, with prometheus")
+	flags.StringVar(&f.policy, "policy", "peak", "what to try: a `name`, of a kind with its defaults ("+strings.Join(kindNames(), ", ")+") or of a policy at the controller; or a policy file")
 	flags.StringVar(&f.trainText, "train", "", "`time` that is known before the first period, such as 4w (default by the length of the series)")
 	flags.StringVar(&f.testText, "test", "", "`time` of a period, such as 1w or 1d (default by the length of the series)")
 	flags.StringVar(&f.stepText, "step", "", "`time` between two rows (default the shortest there is)")
@@ -67,11 +78,26 @@ func (f *backtestFlags) check(flags *pflag.FlagSet) error {
 		errs = append(errs, err)
 	}
 	f.boundsSet = flags.Changed("bounds")
-	if len(f.series) == 0 {
-		errs = append(errs, errors.New("nothing to try it on: name a file with --series"))
-	}
+	errs = append(errs, f.checkSource(flags))
 	if info, err := os.Stat(filepath.Dir(f.plot)); f.plot != "" && (err != nil || !info.IsDir()) {
 		errs = append(errs, fmt.Errorf("--plot %s: no such directory", f.plot))
 	}
+	return errors.Join(errs...)
+}
+
+// checkSource returns what is wrong with where the past is.
+func (f *backtestFlags) checkSource(flags *pflag.FlagSet) error {
+	var errs []error
+	need := func(holds bool, text string) {
+		if !holds {
+			errs = append(errs, errors.New(text))
+		}
+	}
+	need(f.source == "" || f.source == ownHistory || f.source == prometheus, fmt.Sprintf("--source %q: want history or prometheus", f.source))
+	need(f.source != "" || len(f.series) > 0, "nothing to try it on: name a file with --series, or a --source")
+	need(f.source == "" || len(f.series) == 0, "--series and --source: want one of them")
+	need((f.source == "") == (f.bucket == ""), "--source and --bucket: want both")
+	need((f.source == prometheus) == flags.Changed("prometheus"), "--source prometheus and --prometheus URL: want both")
+	need(f.source == ownHistory || f.instance == "" && f.caller == "", "--instance, --caller: want --source history")
 	return errors.Join(errs...)
 }

@@ -1,17 +1,22 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"grl/policy"
 	"grl/policy/backtest"
 	"grl/policy/policyfile"
+	grlv1 "grl/proto/grl/v1"
 )
 
 // triedPolicy is what grl backtest tries.
@@ -25,9 +30,9 @@ type triedPolicy struct {
 }
 
 // triedPolicy finds out what --policy says.
-func (f *backtestFlags) triedPolicy() (*triedPolicy, error) {
+func (f *backtestFlags) triedPolicy(cmd *cobra.Command) (*triedPolicy, error) {
 	t := &triedPolicy{bounds: f.bounds, train: f.train, test: f.test}
-	name, data, err := f.policyText()
+	name, data, err := f.policyText(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +49,7 @@ func (f *backtestFlags) triedPolicy() (*triedPolicy, error) {
 
 // policyText returns the policy file that --policy names; of a kind one with its
 // defaults, without a name.
-func (f *backtestFlags) policyText() (name string, data []byte, err error) {
+func (f *backtestFlags) policyText(cmd *cobra.Command) (name string, data []byte, err error) {
 	if slices.Contains(kindNames(), f.policy) {
 		if f.policy == "quota" {
 			return "", nil, wrongUse(fmt.Errorf("--policy quota: a quota is agreed: name a policy file"))
@@ -52,12 +57,36 @@ func (f *backtestFlags) policyText() (name string, data []byte, err error) {
 		return "", fmt.Appendf(nil, "name: %[1]s\nkind: %[1]s\nmatch: {service: \"*\"}\n", f.policy), nil
 	}
 	file, err := os.Open(f.policy)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.remotePolicy(cmd)
+	}
 	if err != nil {
-		return "", nil, wrongUse(fmt.Errorf("--policy %s: neither a kind (%s) nor a file: %w", f.policy, strings.Join(kindNames(), ", "), err))
+		return "", nil, wrongUse(err)
 	}
 	defer file.Close()
 	data, err = io.ReadAll(io.LimitReader(file, policyfile.MaxFileBytes+1)) // one more is refused
 	return f.policy, data, err
+}
+
+// remotePolicy returns a policy of the controller.
+func (f *backtestFlags) remotePolicy(cmd *cobra.Command) (name string, data []byte, err error) {
+	missing := func(cause error) error {
+		return wrongUse(fmt.Errorf("--policy %s: neither a kind (%s) nor a file, nor a policy of the controller: %w", f.policy, strings.Join(kindNames(), ", "), cause))
+	}
+	conn, err := f.call.dial(cmd)
+	if err != nil {
+		return "", nil, missing(err)
+	}
+	response, err := conn.Policy.GetPolicies(cmd.Context(), &grlv1.GetPoliciesRequest{})
+	if err != nil {
+		return "", nil, missing(err)
+	}
+	for _, p := range response.GetPolicies() {
+		if p.GetName() == f.policy {
+			return f.policy, p.GetData(), nil
+		}
+	}
+	return "", nil, missing(fs.ErrNotExist)
 }
 
 // kindOf returns the row of the table of kinds that has a name, which is there.

@@ -8,10 +8,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"grl/limiter"
 	"grl/roles/command"
+	"grl/store"
 )
 
 // seriesOf is the path of a series of real traffic.
@@ -109,6 +113,71 @@ func TestBacktestOfSeveral(t *testing.T) {
 	}
 }
 
+// TestBacktestOfTheController takes policy and past from a controller: six weeks of
+// minutes, of which one was dropped in and a day is lost.
+func TestBacktestOfTheController(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "db")
+	fillHistory(t, db)
+	controlOf(t, db)
+	writeTo(t, "nightly.yaml", nightlyPolicy)
+	if r := grl(t, "policy", "apply", "-f", "nightly.yaml", "--reason", "try"); r.code != 0 {
+		t.Fatalf("policy apply: %+v", r)
+	}
+	stdout, stderr, err := runBacktest(t, t.Context(), "--policy", "nightly", "--source", "history", "--bucket", "payments/checkout", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Series, Policy string
+		Periods        int
+		FD, H          float64
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Series != "payments/checkout" || got.Policy != "nightly" || got.Periods != 3 || !(got.FD <= 0.001) || !(got.H > 1 && got.H < 1.4) {
+		t.Errorf("%+v, want three periods of payments/checkout, and some room", got)
+	}
+	if !strings.Contains(stderr, "payments/checkout: 1 minutes in which it dropped do not teach") {
+		t.Errorf("stderr %q says nothing of the minute with drops", stderr)
+	}
+	for _, args := range [][]string{{"--policy", "weekly"}, {"--bucket", "payments/other"}} {
+		if _, _, err := runBacktest(t, t.Context(), append([]string{"--source", "history", "--bucket", "payments/checkout"}, args...)...); err == nil {
+			t.Errorf("backtest %v = nil, want an error", args)
+		}
+	}
+}
+
+// fillHistory writes six weeks of a bucket that is idle at night.
+func fillHistory(t *testing.T, db string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	end := time.Now().Truncate(time.Hour)
+	row := &store.CellHour{Cell: limiter.CellID{Bucket: "payments/checkout"}, Zone: "zone-a"}
+	for at := end.Add(-6 * 7 * 24 * time.Hour); at.Before(end); at = at.Add(time.Hour) {
+		if age := end.Sub(at); age > 24*time.Hour && age < 48*time.Hour {
+			continue // lost
+		}
+		for m := range row.Minutes {
+			offered := uint64(6000 + 100*at.Hour())
+			if m%3 == 0 {
+				offered = 0 // idle
+			}
+			row.Minutes[m] = store.Minute{Offered: offered, Admitted: offered}
+		}
+		if end.Sub(at) == 72*time.Hour {
+			row.Minutes[1] = store.Minute{Offered: 1e6, Admitted: 9000, Dropped: 1e6 - 9000}
+		}
+		if err := s.PutHours(t.Context(), at, slices.Values([]*store.CellHour{row})); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestBacktestWrongUse(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name, text string) string {
@@ -122,6 +191,13 @@ func TestBacktestWrongUse(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, "name a file with --series"},
+		{"a source without a bucket", []string{"--source", "history"}, "--source and --bucket: want both"},
+		{"two sources", []string{"--source", "history", "--bucket", "a/b", "--series", taxi}, "--series and --source: want one"},
+		{"no such source", []string{"--source", "graphite", "--bucket", "a/b"}, `--source "graphite": want history or prometheus`},
+		{"prometheus without a URL", []string{"--source", "prometheus", "--bucket", "a/b"}, "--prometheus URL: want both"},
+		{"a wrong URL", []string{"--source", "prometheus", "--prometheus", "x", "--bucket", "a/b"}, `history source "x" is no URL`},
+		{"a wrong bucket", []string{"--source", "history", "--bucket", "b"}, `--bucket "b": want SERVICE/BUCKET`},
+		{"a caller of a file", []string{"--series", taxi, "--caller", "web"}, "want --source history"},
 		{"no such file", []string{"--series", dir + "/missing.csv"}, "missing.csv: no such file"},
 		{"a bad row", []string{"--series", path("bad.csv", "t_unix,rps\n0,1\n60,x\n")}, `bad.csv: line 3: value "x"`},
 		{"no such policy", []string{"--series", taxi, "--policy", "peek"}, "--policy peek: neither a kind (peak, forecast"},

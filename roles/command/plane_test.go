@@ -38,9 +38,15 @@ buckets:
 // own that becomes the working one, and has the commands of this test call it.
 func control(t *testing.T) {
 	t.Helper()
+	controlOf(t, filepath.Join(t.TempDir(), "db"))
+}
+
+// controlOf is control with a database.
+func controlOf(t *testing.T, db string) {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	config := roles.Default()
-	config.Controller.Listen, config.Controller.DB = "127.0.0.1:0", filepath.Join(t.TempDir(), "db")
+	config.Controller.Listen, config.Controller.DB = "127.0.0.1:0", db
 	addresses := make(listening, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
