@@ -77,7 +77,7 @@ func TestAccessMatrix(t *testing.T) {
 		{"client", ca.with(0, 0, load(t, ca.issue(payments))), ""},
 		{"aggregator", ca.with(0, 0, load(t, ca.issue(zone))), ""},
 		{"controller", ca.with(0, 0, load(t, ca.issue(region))), ""},
-		{"configurator", ca.with(0, 0, load(t, ca.issue(configurator))), ""},
+		{"configurator", ca.with(0, 0, load(t, ca.issue(rlcNode))), ""},
 	}
 	got := map[string][3]string{}
 	for at, role := range []string{access.Controller, access.Aggregator, access.Configurator} {
