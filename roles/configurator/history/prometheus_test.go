@@ -390,6 +390,7 @@ func TestPrometheusErrors(t *testing.T) {
 		{"HTML", text("<html>"), "invalid character", 1},
 		{"nothing", text(""), "unexpected end", 1},
 		{"a string instead of a matrix", text(`{"status":"success","data":{"resultType":"string","result":[1,"x"]}}`), "", 1},
+		{"no data", text(`{"status":"success"}`), "want a matrix", 1},
 		{"an error that says 200", text(`{"status":"error","errorType":"internal","error":"oh"}`), "oh", 1},
 		{"values that are none", text(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"bucket":"s/b"},"values":[["a","b"]]}]}}`), "", 1},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) bool {
@@ -567,7 +568,7 @@ func FuzzPrometheusAnswer(f *testing.F) {
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"bucket":"s/b"},"values":[[1795999980,"1"]]}]}}`,
 		`{"status":"success","isPartial":true,"data":{"resultType":"matrix","result":[{"metric":{"bucket":"s/b","region":"eu"},"values":[[1e300,"NaN"],[-5,"-1"]]}]}}`,
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":null},{"metric":{"bucket":"s/_cap"},"histograms":[]}]},"warnings":["w"]}`,
-		`{"status":"error"}`, `[]`, ``,
+		`{"status":"error"}`, `{"status":"success"}`, `{}`, `[]`, ``,
 	} {
 		f.Add(body)
 	}

@@ -115,7 +115,7 @@ func (p *Prometheus) askOnce(ctx context.Context, query string, from, to time.Ti
 	}
 	series, ok := value.(model.Matrix)
 	if !ok {
-		return answer{}, false, fmt.Errorf("the answer is a %s: want a matrix", value.Type())
+		return answer{}, false, fmt.Errorf("the answer is a %T: want a matrix", value) // nil if it has no data
 	}
 	a = answer{series: series, warning: strings.Join(warnings, "; ")}
 	if *partial && a.warning == "" {
