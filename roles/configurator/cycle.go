@@ -27,8 +27,6 @@ const (
 	recordAt = 200
 	// memoriesAt is of how many buckets what was learnt is read at once.
 	memoriesAt = 500
-	// extraHistory is read beyond what a policy looks back, for whole days.
-	extraHistory = 24 * time.Hour
 )
 
 // content is the configuration and the policies of one moment.
@@ -198,9 +196,9 @@ func (y *cycle) computeAll(ctx context.Context) error {
 	longest := time.Duration(0)
 	for _, w := range y.work {
 		longest = max(longest, w.Spec.History)
-		query.Buckets = append(query.Buckets, history.Wanted{Bucket: *w.Bucket, Ignore: w.Spec.Ignore})
+		query.Buckets = append(query.Buckets, history.Wanted{Bucket: *w.Bucket, Ignore: w.Spec.Ignore, Least: w.Least()})
 	}
-	query.From = y.now.Add(-longest - extraHistory)
+	query.From = y.now.Add(-longest)
 	if len(y.work) > 0 {
 		checked, err := y.crossCheck(ctx, query)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"grl/limiter"
 	"grl/policy"
@@ -18,6 +19,9 @@ type Work struct {
 	Bucket *limiter.Bucket
 	Spec   *policy.Spec
 }
+
+// Least returns how long a history must be for the policy to lower a limit.
+func (w Work) Least() time.Duration { return kind(w.Spec).Least }
 
 // Plan returns the buckets of services that specs compute, in the order of their
 // names. A bucket that blocks has no limit to compute.

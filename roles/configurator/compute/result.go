@@ -36,7 +36,6 @@ func (j *judging) result(r *grlv1.RunResult, h history.Bucket) {
 	for _, n := range lead.number {
 		r.Numbers = append(r.Numbers, &grlv1.RunNumber{Name: n.Name, Value: n.Value, Unit: n.Unit})
 	}
-	r.DailyPeaks = daily(lead.series, j.cycle.Now)
 	after := j.after(computed)
 	mode := j.work.Spec.Mode
 	if mode == policy.Apply && slices.ContainsFunc(computed, func(v verdict) bool { return v.short }) {
@@ -49,6 +48,7 @@ func (j *judging) result(r *grlv1.RunResult, h history.Bucket) {
 		&grlv1.RunNumber{Name: "dropped_before", Value: share(r.GetBefore()), Unit: "ratio"},
 		&grlv1.RunNumber{Name: "dropped_after", Value: share(after), Unit: "ratio"})
 	if r.Outcome != grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED {
+		r.DailyPeaks = daily(lead.series, j.cycle.Now)
 		r.Reason += fmt.Sprintf("; of the history it would have dropped %s, the present one %s", shareText(share(after)), shareText(share(r.GetBefore())))
 	}
 }

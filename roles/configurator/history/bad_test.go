@@ -42,7 +42,7 @@ func fourWeeks() []row {
 func laid(rows []row, change func(*lane, *claim)) Unit {
 	l := newLane(night.Add(-4*week), fiveMinutes, int(4*week/fiveMinutes))
 	l.put(rows)
-	c := claim{from: night.Add(-4 * week), to: night}
+	c := claim{from: night.Add(-4 * week), to: night, least: 3 * week}
 	if change != nil {
 		change(l, &c)
 	}

@@ -279,7 +279,9 @@ func TestControllerHours(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := weeks(4, "a", "b")
 			tt.change(p, p.cell(limiter.CellID{Bucket: "s/b"}, 600))
-			got, err := read(t, p, want(limiter.Bucket{Name: "b"}))
+			q := want(limiter.Bucket{Name: "b"})
+			q.Buckets[0].Least = 3 * week
+			got, err := read(t, p, q)
 			if err != nil {
 				t.Fatal(err)
 			}

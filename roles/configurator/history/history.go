@@ -40,6 +40,9 @@ type Wanted struct {
 	Bucket limiter.Bucket
 	// Ignore are times that do not teach; those of other services are left out.
 	Ignore []policy.Ignore
+	// Least is how long a history must be for a limit to be lowered by it; 0: any
+	// is long enough.
+	Least time.Duration
 }
 
 // Bucket is the history of one bucket.

@@ -44,6 +44,8 @@ const (
 type claim struct {
 	instance string
 	from, to time.Time // of the query
+	// least is how long a history must be for a limit to be lowered by it.
+	least time.Duration
 	// ignored are the times that the policy says do not teach.
 	ignore []policy.Ignore
 	// warning is why the answer may be a part of the whole; "": it is all.
@@ -74,7 +76,7 @@ func (l *lane) unit(c claim) Unit {
 	u.SecondOverMinute = l.secondOverMinute(u.Series)
 
 	all, lately := l.tally(begin), l.tally(max(begin, l.index(c.to.Add(-week))))
-	young := u.Series.Start.Sub(c.from) > 2*l.step
+	young := c.to.Sub(u.Series.Start) < c.least
 	u.Notes = all.notes(c, u.Series, young)
 	u.Refused = cmp.Or(all.refused(), lately.refused(), all.useless())
 	if u.Refused == "" {

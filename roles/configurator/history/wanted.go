@@ -30,7 +30,7 @@ func (w *Wanted) instances(found iter.Seq[string]) []string {
 
 // claim returns what is said of one unit beside its steps.
 func (w *Wanted) claim(q Query, instance, warning string) claim {
-	c := claim{instance: instance, from: q.From, to: q.To, warning: warning}
+	c := claim{instance: instance, from: q.From, to: q.To, least: w.Least, warning: warning}
 	for _, ig := range w.Ignore {
 		if ig.Service.Match(w.Bucket.Service) {
 			c.ignore = append(c.ignore, ig)
