@@ -208,11 +208,10 @@ func TestParseRoles(t *testing.T) {
 		err   string
 	}{
 		{"order of the table, each once", []string{"controller", "client", "client"}, []string{"client", "controller"}, ""},
-		{"all", []string{"all"}, []string{"client", "aggregator", "controller"}, ""},
-		{"all and one", []string{"client", "all"}, []string{"client", "aggregator", "controller"}, ""},
-		{"none", nil, nil, "say --role client, aggregator, controller or all"},
+		{"all", []string{"all"}, []string{"client", "aggregator", "controller", "configurator"}, ""},
+		{"all and one", []string{"client", "all"}, []string{"client", "aggregator", "controller", "configurator"}, ""},
+		{"none", nil, nil, "say --role client, aggregator, controller, configurator or all"},
 		{"misspelt", []string{"agregator"}, nil, `unknown role "agregator"; nearest is "aggregator"`},
-		{"not yet", []string{"configurator"}, nil, `role "configurator" is not supported yet`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

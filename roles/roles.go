@@ -20,8 +20,8 @@ import (
 
 // table is the architecture: who there is, from the request upwards. Reports go
 // up it and directives down; roles start from its end and stop from its
-// beginning. The role "all" is those that can be built, in one process, joined
-// by the same RPC.
+// beginning. The role "all" is all of them in one process, joined by the same
+// RPC.
 var table = []role{
 	{"client", validateClient, clientListeners, buildClient},                         // decides each request from the last directive; counts; reports
 	{"aggregator", validateAggregator, aggregatorListeners, buildAggregator},         // sums the hosts of a zone; passes directives down
@@ -58,37 +58,29 @@ type node struct {
 	close    func() error                          // after run has returned; nil: nothing to close
 }
 
-// allRoles lists the roles that this version can run.
+// allRoles lists the roles.
 func allRoles() []string {
 	var all []string
 	for _, r := range table {
-		if r.build != nil {
-			all = append(all, r.name)
-		}
+		all = append(all, r.name)
 	}
 	return all
 }
 
 // ParseRoles returns the named roles, each once, in the order of the table;
-// "all" names all that this version has.
+// "all" names all of them.
 func ParseRoles(names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, usage(fmt.Errorf("no role; say --role %s or all", strings.Join(allRoles(), ", ")))
 	}
-	known := []string{"all"}
-	for _, r := range table {
-		known = append(known, r.name)
-	}
+	known := append([]string{"all"}, allRoles()...)
 	wanted := map[string]bool{}
 	var errs []error
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		wanted[name] = true
-		switch {
-		case !slices.Contains(known, name):
+		if !slices.Contains(known, name) {
 			errs = append(errs, fmt.Errorf("unknown role %q; nearest is %q", name, nearest(name, known)))
-		case name != "all" && !slices.Contains(allRoles(), name):
-			errs = append(errs, fmt.Errorf("role %q is not supported yet; this version runs %s", name, strings.Join(allRoles(), ", ")))
 		}
 	}
 	if len(errs) > 0 {
