@@ -1,20 +1,22 @@
 package repository
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"strconv"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"grl/limiter/limitsfile"
 )
@@ -22,326 +24,262 @@ import (
 const (
 	// gitWithin is how long one git command may take.
 	gitWithin = 30 * time.Second
-	// remote is the one that is fetched from and pushed to, if there is one.
-	remote = "origin"
-	// markerName is the file that says which commit the branch and the work tree
-	// are on their way to: git may be killed in between and leave its locks.
-	markerName = "grl-target"
+	// mostOutput bounds what one prints, in bytes: all files, and their names.
+	mostOutput = 2 * limitsfile.MaxTotalBytes
+	// mostError bounds what is told of an error of git, in bytes.
+	mostError = 500
+	// ourEmail is that of who commits here; the author is who changed the limits.
+	ourEmail = "rlc@grl"
 )
 
 // git is a checkout.
 type git struct {
 	opts   Options
 	top    string // of the work tree
-	dir    string // .git
+	dir    string // .git, or what a linked work tree has instead
+	common string // .git, where branches are
 	prefix string // of Path within the work tree, with a slash at the end; "": it is the top
 	branch string
+	ssh    string // the command for ssh
+	// empty is the tree without files; its length is that of all ids.
+	empty string
 }
 
 // openGit opens the checkout that a path is in; nil: it is in none.
 func openGit(ctx context.Context, o Options) (*git, error) {
-	g := &git{opts: o, top: o.Path}
-	out, err := g.run(ctx, nil, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix")
-	if err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, nil // a plain directory needs no git
-		}
-		if strings.Contains(err.Error(), "not a git repository") {
+	g := &git{opts: o, branch: o.Branch}
+	var err error
+	if g.top, err = g.line(ctx, "rev-parse", "--show-toplevel"); err != nil {
+		none := errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "not a git repository")
+		if none && !inCheckout(o.Path) {
 			return nil, nil
 		}
-		return nil, err
+		return nil, fmt.Errorf("open the checkout that %s is in: %w", o.Path, err)
 	}
-	lines := strings.Split(string(out), "\n")
-	g.top, g.dir, g.prefix = lines[0], lines[1], lines[2]
-	g.branch = o.Branch
-	if g.branch == "" {
-		out, err := g.run(ctx, nil, "symbolic-ref", "--quiet", "--short", "HEAD")
+	for _, ask := range []struct {
+		answer *string
+		args   []string
+	}{
+		{&g.prefix, []string{"rev-parse", "--show-prefix"}},
+		{&g.common, []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}},
+		{&g.empty, []string{"hash-object", "-t", "tree", "--stdin"}},
+		{&g.dir, []string{"rev-parse", "--absolute-git-dir"}}, // last: from then on it is used
+	} {
+		out, err := g.runWith(ctx, call{dir: o.Path}, ask.args...)
 		if err != nil {
+			return nil, err
+		}
+		*ask.answer = strings.TrimSuffix(string(out), "\n")
+	}
+	if g.branch == "" {
+		if g.branch, err = g.line(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
 			return nil, fmt.Errorf("no branch is checked out in %s: name one in configurator.branch", g.top)
 		}
-		g.branch = strings.TrimSpace(string(out))
 	}
-	return g, nil
+	if _, err := g.run(ctx, "check-ref-format", g.ref()); err != nil {
+		return nil, fmt.Errorf("%q is no name of a branch", g.branch)
+	}
+	ssh, _ := g.line(ctx, "config", "--get", "core.sshCommand") // fails if there is none
+	g.ssh = cmp.Or(ssh, "ssh") + " -o BatchMode=yes"
+	return g, os.MkdirAll(g.state(""), 0o700)
+}
+
+// inCheckout reports whether a .git is in a directory or above, as far as git
+// looks: so git, or what it needs of it, is missing or damaged, and it is no plain
+// directory.
+func inCheckout(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		above := filepath.Dir(dir)
+		if above == dir || device(above) != device(dir) {
+			return false
+		}
+		dir = above
+	}
+}
+
+// device returns the file system that a directory is on; 0: it cannot be told.
+func device(dir string) uint64 {
+	var stat syscall.Stat_t
+	if syscall.Stat(dir, &stat) != nil {
+		return 0
+	}
+	return stat.Dev
+}
+
+// state returns the path of a file of ours.
+func (g *git) state(name string) string { return filepath.Join(g.dir, "grl", name) }
+
+// ref is the branch.
+func (g *git) ref() string { return "refs/heads/" + g.branch }
+
+// call is what a git command runs with.
+type call struct {
+	input io.Reader
+	env   []string
+	dir   string // where it runs; "": the top of the work tree
 }
 
 // run runs a git command and returns what it prints.
-func (g *git) run(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
-	return g.runWith(ctx, input, nil, args...)
+func (g *git) run(ctx context.Context, args ...string) ([]byte, error) {
+	return g.runWith(ctx, call{}, args...)
 }
 
-func (g *git) runWith(ctx context.Context, input io.Reader, env []string, args ...string) ([]byte, error) {
+// line returns the line that a command prints.
+func (g *git) line(ctx context.Context, args ...string) (string, error) {
+	out, err := g.run(ctx, args...)
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// settings keep hooks, and what else a configuration may make git do besides, from
+// running.
+var settings = []string{
+	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass=", "color.ui=false", "submodule.recurse=false",
+	"gc.auto=0", "maintenance.auto=false", "log.showSignature=false", "i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8",
+}
+
+func (g *git) runWith(ctx context.Context, c call, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, g.opts.Git, append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-C", g.opts.Path}, args...)...)
-	cmd.Stdin = input
-	cmd.Env = append(environment(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	options := []string{"--literal-pathspecs"}
+	for _, s := range settings {
+		options = append(options, "-c", s)
+	}
+	if g.dir != "" {
+		options = append(options, "--git-dir="+g.dir)
+	}
+	if g.dir != "" && c.dir == "" { // elsewhere git would go to the top
+		options = append(options, "--work-tree="+g.top)
+	}
+	cmd := exec.CommandContext(ctx, g.opts.Git, append(options, args...)...)
+	cmd.Dir = cmp.Or(c.dir, g.top, g.opts.Path)
+	cmd.Stdin = c.input
+	cmd.Env = slices.Concat(environment(), []string{"GIT_SSH_COMMAND=" + g.ssh}, c.env)
+	// It ends with this process, however that ends, so that the next one to open
+	// the repository does not meet it at work; and with all it started when it
+	// takes too long. The first goes by the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	var stdout, stderr bytes.Buffer
+	stdout, stderr := bounded{most: mostOutput}, bounded{most: 16 * mostError, drop: true}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	// A helper that goes on in the background and keeps the pipes is no failure.
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		failed := &gitError{command: args[0], ended: ended(ctx, err), err: err, text: shown(stderr.String())}
 		if ctx.Err() != nil {
-			err = ctx.Err()
+			failed.err = ctx.Err()
 		}
-		text := strings.TrimSpace(stderr.String())
-		return stdout.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, text[:min(len(text), 500)])
+		return stdout.Bytes(), failed
 	}
 	return stdout.Bytes(), nil
 }
 
 // environment is that of git: nothing asks a person, or is set by one.
 func environment() []string {
-	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -o BatchMode=yes", "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0"}
+	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C"}
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "GIT_") && !strings.HasPrefix(v, "LC_") {
+		if !strings.HasPrefix(v, "GIT_") && !strings.HasPrefix(v, "SSH_ASKPASS") && !strings.HasPrefix(v, "LC_") {
 			env = append(env, v)
 		}
 	}
 	return env
 }
 
-// ref is the branch.
-func (g *git) ref() string { return "refs/heads/" + g.branch }
+// gitError is a git command that failed.
+type gitError struct {
+	command string
+	ended   bool // by itself, so it left no locks
+	err     error
+	text    string // what it said
+}
 
-// hasRemote reports whether there is something to fetch from.
-func (g *git) hasRemote(ctx context.Context) bool {
-	_, err := g.run(ctx, nil, "remote", "get-url", remote)
-	return err == nil
+func (e *gitError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("git %s: %v: %s", e.command, e.err, e.text), ": ")
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// ended reports whether a command that failed with err ended by itself, or never
+// began.
+func ended(ctx context.Context, err error) bool {
+	exit := (*exec.ExitError)(nil)
+	return ctx.Err() == nil && (!errors.As(err, &exit) || exit.Exited())
+}
+
+// exitCode returns that of the command that failed; 0: there is none.
+func exitCode(err error) int {
+	exit := (*exec.ExitError)(nil)
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// password is that of a URL, with the name before it.
+var password = regexp.MustCompile(`://[^/@\s]*@`)
+
+// shown returns what git said, for people: part of it comes from other machines.
+func shown(text string) string {
+	text = password.ReplaceAllString(strings.TrimSpace(text), "://")
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(text, "?"))
+	text = strings.ReplaceAll(text, "\n", "; ")
+	return strings.ToValidUTF8(text[:min(len(text), mostError)], "")
+}
+
+// bounded is a buffer that takes no more than so many bytes. What is more is an
+// error, or is dropped.
+type bounded struct {
+	bytes.Buffer
+	most int
+	drop bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) <= b.most {
+		return b.Buffer.Write(p)
+	}
+	if !b.drop {
+		return 0, fmt.Errorf("it prints more than %d bytes", b.most)
+	}
+	b.Buffer.Write(p[:b.most-b.Len()])
+	return len(p), nil
 }
 
 // head returns the commit of the branch; "": there is none yet.
 func (g *git) head(ctx context.Context) (Version, error) {
-	out, err := g.run(ctx, nil, "rev-parse", "--verify", "--quiet", g.ref()+"^{commit}")
-	if err != nil {
-		if len(out) == 0 {
-			return "", nil
-		}
-		return "", err
+	id, err := g.line(ctx, "rev-parse", "--verify", "--quiet", g.ref())
+	if exitCode(err) != 1 {
+		return Version(id), err
 	}
-	return Version(strings.TrimSpace(string(out))), nil
+	// A branch that git cannot read is none to it either.
+	if _, err := os.Lstat(filepath.Join(g.common, g.ref())); err == nil {
+		return "", fmt.Errorf("branch %q is damaged in %s", g.branch, g.top)
+	}
+	return "", nil
 }
 
-// fetch takes in the branch of the remote.
-func (g *git) fetch(ctx context.Context) (Version, error) {
-	head, err := g.head(ctx)
-	if err != nil || !g.hasRemote(ctx) {
-		return head, err
+// checkedOut reports whether the work tree shows the branch.
+func (g *git) checkedOut(ctx context.Context) (bool, error) {
+	current, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exitCode(err) == 1 {
+		return false, nil // a commit is checked out, and no branch
 	}
-	if _, err := g.run(ctx, nil, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", remote, "+"+g.ref()+":"+g.tracking()); err != nil {
-		if strings.Contains(err.Error(), "couldn't find remote ref") {
-			return head, nil // nothing was pushed yet
-		}
-		return "", err
-	}
-	out, err := g.run(ctx, nil, "rev-parse", g.tracking())
-	if err != nil {
-		return "", err
-	}
-	theirs := Version(strings.TrimSpace(string(out)))
-	return theirs, g.moveTo(ctx, theirs)
+	return current == g.ref(), err
 }
 
-func (g *git) tracking() string { return "refs/remotes/" + remote + "/" + g.branch }
-
-// moveTo moves the branch and, where it is checked out, the work tree.
-func (g *git) moveTo(ctx context.Context, to Version) error {
-	head, err := g.head(ctx)
-	if err != nil || head == to {
-		return err
-	}
-	if err := g.mark(to); err != nil {
-		return err
-	}
-	current, _ := g.run(ctx, nil, "symbolic-ref", "--quiet", "HEAD") // detached: no branch
-	if strings.TrimSpace(string(current)) == g.ref() {
-		_, err = g.run(ctx, nil, "reset", "--quiet", "--keep", string(to))
-	} else {
-		_, err = g.run(ctx, nil, "update-ref", g.ref(), string(to))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("move to %s (commit or undo what was edited in %s by hand): %w", to.Short(), g.top, err), g.unmark())
-	}
-	return g.unmark()
+// isVersion reports whether v may go to git as an argument.
+func (g *git) isVersion(v Version) bool {
+	return len(v) == len(g.empty) && strings.Trim(string(v), "0123456789abcdef") == ""
 }
 
-func (g *git) marker() string { return filepath.Join(g.dir, markerName) }
-
-func (g *git) mark(to Version) error { return writeFile(g.marker(), []byte(to)) }
-
-func (g *git) unmark() error { return os.Remove(g.marker()) }
-
-// recover finishes a move that was cut off.
-func (g *git) recover(ctx context.Context) error {
-	to, err := os.ReadFile(g.marker())
-	if err != nil {
-		return nil // nothing was under way
-	}
-	for _, name := range []string{"index.lock", "HEAD.lock", g.ref() + ".lock", g.tracking() + ".lock"} {
-		_ = os.Remove(filepath.Join(g.dir, name)) // there may be none
-	}
-	if _, err := g.run(ctx, nil, "reset", "--quiet", "--hard", string(to)); err != nil {
-		return fmt.Errorf("finish what was cut off: %w", err)
-	}
-	return g.unmark()
-}
-
-// files returns the limits files of a commit.
-func (g *git) files(ctx context.Context, v Version) ([]limitsfile.Source, error) {
-	if v == "" {
-		return nil, nil
-	}
-	out, err := g.run(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", string(v), "--", ":(top)"+g.prefix)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	var asked bytes.Buffer
-	for _, entry := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		meta, name, ok := strings.Cut(entry, "\t")
-		fields := strings.Fields(meta)
-		if ext := path.Ext(name); !ok || len(fields) != 3 || fields[1] != "blob" || fields[0] == "120000" || ext != ".yaml" && ext != ".yml" {
-			continue
-		}
-		names = append(names, strings.TrimPrefix(name, g.prefix))
-		asked.WriteString(fields[2] + "\n")
-	}
-	if len(names) == 0 {
-		return nil, nil
-	}
-	blobs, err := g.run(ctx, &asked, "cat-file", "--batch")
-	if err != nil {
-		return nil, err
-	}
-	return readBlobs(names, blobs)
-}
-
-// readBlobs reads what cat-file --batch answers.
-func readBlobs(names []string, answer []byte) ([]limitsfile.Source, error) {
-	r := bufio.NewReader(bytes.NewReader(answer))
-	var files []limitsfile.Source
-	total := 0
-	for _, name := range names {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return nil, err
-		}
-		fields := strings.Fields(line)
-		if len(fields) != 3 {
-			return nil, fmt.Errorf("%s: git says %q", name, strings.TrimSpace(line))
-		}
-		size, err := strconv.Atoi(fields[2])
-		if total += size; err != nil || size > limitsfile.MaxFileBytes || total > limitsfile.MaxTotalBytes {
-			return nil, fmt.Errorf("%s: has %s bytes; too large", name, fields[2])
-		}
-		data := make([]byte, size)
-		if _, err := io.ReadFull(r, data); err != nil {
-			return nil, err
-		}
-		if _, err := r.ReadByte(); err != nil {
-			return nil, err
-		}
-		files = append(files, limitsfile.Source{Name: name, Data: data})
-	}
-	return files, nil
-}
-
-// describe returns author and subject of a commit.
-func (g *git) describe(ctx context.Context, v Version) (author, subject string, err error) {
-	if v == "" {
-		return "limits repository", "empty", nil
-	}
-	out, err := g.run(ctx, nil, "log", "-1", "--format=%an%x00%s", string(v))
-	if err != nil {
-		return "", "", err
-	}
-	author, subject, _ = strings.Cut(strings.TrimSpace(string(out)), "\x00")
-	return author, subject, nil
-}
-
-// commit makes a commit beside the work tree, pushes it, and only then moves to
-// it.
-func (g *git) commit(ctx context.Context, base Version, changes []limitsfile.Source, by Author, message string) (Version, error) {
-	made, err := g.build(ctx, base, changes, by, message)
-	if err != nil {
-		return "", err
-	}
-	if g.hasRemote(ctx) {
-		if _, err := g.run(ctx, nil, "push", "--quiet", "--porcelain", remote, string(made)+":"+g.ref()); err != nil {
-			if text := err.Error(); strings.Contains(text, "rejected") || strings.Contains(text, "non-fast-forward") || strings.Contains(text, "fetch first") {
-				return "", ErrMoved
-			}
-			return "", err
-		}
-	} else if head, err := g.head(ctx); err != nil || head != base {
-		return "", errors.Join(err, ErrMoved)
-	}
-	return made, g.moveTo(ctx, made)
-}
-
-// build makes the objects of a commit in an index of its own.
-func (g *git) build(ctx context.Context, base Version, changes []limitsfile.Source, by Author, message string) (Version, error) {
-	index := filepath.Join(g.dir, "grl-index")
-	defer os.Remove(index)
-	env := []string{"GIT_INDEX_FILE=" + index}
-	_ = os.Remove(index)
-	if base != "" {
-		if _, err := g.runWith(ctx, nil, env, "read-tree", string(base)); err != nil {
-			return "", err
-		}
-	}
-	var info bytes.Buffer
-	for _, f := range changes {
-		full, err := below(g.opts.Path, f.Name)
-		if err != nil {
-			return "", err
-		}
-		name, err := filepath.Rel(g.top, full)
-		if err != nil {
-			return "", err
-		}
-		if f.Data == nil {
-			fmt.Fprintf(&info, "0 0000000000000000000000000000000000000000\t%s\x00", name)
-			continue
-		}
-		out, err := g.run(ctx, bytes.NewReader(f.Data), "hash-object", "-w", "--stdin")
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&info, "100644 %s\t%s\x00", strings.TrimSpace(string(out)), name)
-	}
-	if _, err := g.runWith(ctx, &info, env, "update-index", "-z", "--index-info"); err != nil {
-		return "", err
-	}
-	tree, err := g.runWith(ctx, nil, env, "write-tree")
-	if err != nil {
-		return "", err
-	}
-	args := []string{"commit-tree", strings.TrimSpace(string(tree))}
-	if base != "" {
-		args = append(args, "-p", string(base))
-	}
-	name, email := identity(by)
-	who := []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=grl configurator", "GIT_COMMITTER_EMAIL=rlc@grl"}
-	out, err := g.runWith(ctx, strings.NewReader(message), who, args...)
-	return Version(strings.TrimSpace(string(out))), err
-}
-
-// identity returns an author as git can have one.
-func identity(by Author) (name, email string) {
-	plain := func(s string) string {
-		return strings.TrimSpace(strings.Map(func(r rune) rune {
-			if r < ' ' || r == '<' || r == '>' || r == 0x7f {
-				return -1
-			}
-			return r
-		}, s))
-	}
-	if name = plain(by.Name); name == "" {
-		name = "unknown"
-	}
-	if email = plain(by.Email); email == "" {
-		email = "unknown@grl"
-	}
-	return name, email
-}
+// tree returns what git takes for the files of a version.
+func (g *git) tree(v Version) string { return cmp.Or(string(v), g.empty) }
