@@ -1,6 +1,7 @@
 package configurator
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,25 +20,29 @@ import (
 // recorded traffic, in minutes: what a limit drops is in the history of the next
 // cycle.
 func TestClosedLoop(t *testing.T) {
-	for _, tt := range []struct{ name, kind string }{
-		{"peak", "kind: peak\n"},
-		{"forecast", "kind: forecast\n"},
+	for _, tt := range []struct {
+		name, kind string
+		lasts      time.Duration // after the first four weeks
+	}{
+		{"peak", "kind: peak\n", 8 * 7 * 24 * time.Hour},
+		{"forecast", "kind: forecast\n", *forecastLoop},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { closedLoop(t, tt.kind) })
+			synctest.Test(t, func(t *testing.T) { closedLoop(t, tt.kind, tt.lasts) })
 		})
 	}
 }
 
 const loopPolicy = "name: nightly\nmatch: {service: shop}\nmode: apply\n"
 
-// weeks of the loop: the first ones are history, without a limit that drops.
-const (
-	loopBefore = 4 * 7 * 24 * time.Hour
-	loopFor    = 8 * 7 * 24 * time.Hour
-)
+// forecastLoop is how long the loop of forecasts lasts: 24 cycles a day take
+// their time.
+var forecastLoop = flag.Duration("forecast-loop", 3*24*time.Hour, "how long the closed loop of forecasts lasts; 1344h are eight weeks")
 
-func closedLoop(t *testing.T, kind string) {
+// loopBefore is how much history there is at first.
+const loopBefore = 4 * 7 * 24 * time.Hour
+
+func closedLoop(t *testing.T, kind string, lasts time.Duration) {
 	seed := uint64(time.Now().UnixNano()) // of the bubble: the same each time
 	t.Logf("seed %d", seed)
 	f, err := backtest.ReadFile("../../policy/backtest/testdata/api_1h.csv.gz", 0)
@@ -49,9 +54,10 @@ func closedLoop(t *testing.T, kind string) {
 	l.policies(loopPolicy + kind)
 	start := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	time.Sleep(time.Until(start))
-	for time.Since(start) < loopBefore+loopFor {
+	for time.Since(start) < loopBefore+lasts {
 		l.tell(kind, start)
 		l.hour(time.Since(start) >= loopBefore)
+		l.client.CloseIdleConnections() // else pings take most of the time
 		time.Sleep(time.Until(l.at))
 		if time.Since(start) >= loopBefore {
 			if run := l.cycleNow(); run != nil {

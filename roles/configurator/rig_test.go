@@ -32,6 +32,7 @@ type rig struct {
 	dir      string
 	store    *store.Store
 	network  rolestest.Network
+	client   *http.Client
 	registry *prometheus.Registry
 	admin    struct {
 		config   grlv1connect.ConfigServiceClient
@@ -58,6 +59,7 @@ func newRig(t testing.TB, options ...func(*Config)) *rig {
 	}
 	r.network.Serve(t, "controller", asAdmin(ctl.Handler()))
 	client := r.network.Client(t)
+	r.client = client
 	r.admin.config = grlv1connect.NewConfigServiceClient(client, "http://controller")
 	r.admin.policies = grlv1connect.NewPolicyServiceClient(client, "http://controller")
 	r.admin.rlc = grlv1connect.NewRLCServiceClient(client, "http://controller")
