@@ -155,10 +155,7 @@ func TestFaultLimitsRepository(t *testing.T) {
 	if text != want || author != "grl configurator" || !strings.HasPrefix(subject, "rlc: 1 limit by nightly (run ") {
 		t.Errorf("%s: %s\n%s\nwant a commit that touches the limit alone:\n%s", author, subject, text, want)
 	}
-	runs := f.controller.do("rlc", "runs")
-	if !strings.Contains(runs.stdout, "active") && !strings.Contains(runs.stdout, "done") {
-		t.Errorf("grl rlc runs:\n%s", runs.stdout)
-	}
+	eventually(t, "the run is done", func() bool { return strings.Contains(f.controller.do("rlc", "runs").stdout, "done") })
 	show := f.controller.do("rlc", "show", "1")
 	if !strings.Contains(show.stdout, "300 → 240 rps") {
 		t.Errorf("grl rlc show 1:\n%s", show.stdout)

@@ -74,6 +74,7 @@ func (c *Configurator) follow(ctx context.Context, answer *grlv1.AttendResponse)
 	case leads && !before.GetLeads():
 		c.opts.Log.InfoContext(ctx, "this configurator is at work: it has the lease")
 		c.lead, c.lose = context.WithCancel(ctx)
+		c.inStepAt = 0
 		close(c.turned)
 		c.turned = make(chan struct{})
 	case !leads && before.GetLeads():

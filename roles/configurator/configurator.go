@@ -61,6 +61,9 @@ type Configurator struct {
 	lose   context.CancelFunc // of lead
 	turned chan struct{}      // closed, and replaced, when the lease was taken
 	status *grlv1.ConfiguratorStatus
+	// inStepAt is the revision that the commit of status was in step with; 0: none
+	// since the lease was taken.
+	inStepAt uint64
 }
 
 // New opens the limits repository, if there is one, and reaches for nothing

@@ -111,6 +111,9 @@ func (c *Configurator) sync(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if c.synced(head) {
+			return nil
+		}
 		files, err := c.repository.Files(ctx, head)
 		if err != nil {
 			return err
@@ -125,12 +128,19 @@ func (c *Configurator) sync(ctx context.Context) error {
 		}
 		if err == nil && !wrote {
 			c.mu.Lock()
-			c.status.Commit = string(head)
+			c.status.Commit, c.inStepAt = string(head), outcome.GetRevision().GetNumber()
 			c.mu.Unlock()
 			return nil
 		}
 	}
 	return fmt.Errorf("others pushed to the limits repository in between %d times", syncTries)
+}
+
+// synced reports whether a version and the present revision are in step already.
+func (c *Configurator) synced(head repository.Version) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inStepAt != 0 && c.status.GetCommit() == string(head) && c.inStepAt == c.told.GetRevision()
 }
 
 // applyFiles makes the files of a version the configuration.

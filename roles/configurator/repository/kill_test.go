@@ -65,6 +65,7 @@ func beVictim(dir string) {
 		fmt.Println("failed:", err)
 		os.Exit(1)
 	}
+	fmt.Println("begins 0")
 	r, err := Open(ctx, Options{Path: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		fail(err)
@@ -104,19 +105,26 @@ func TestKilledInACommit(t *testing.T) {
 	tests := []struct {
 		name    string
 		rounds  int
-		prepare func(t *testing.T) string
+		prepare func(t *testing.T) (dir, ann string)
 	}{
-		{"with a remote", rounds, func(t *testing.T) string { return clone(t, emptyRemote(t)) }},
-		{"without a remote", rounds / 2, func(t *testing.T) string { return alone(t) }},
-		{"plain directory", rounds / 2, func(t *testing.T) string { return t.TempDir() }},
+		{"with a remote", rounds, func(t *testing.T) (dir, ann string) {
+			remote := emptyRemote(t)
+			return clone(t, remote), clone(t, remote)
+		}},
+		{"without a remote", rounds / 2, func(t *testing.T) (dir, ann string) { return alone(t), "" }},
+		{"plain directory", rounds / 2, func(t *testing.T) (dir, ann string) { return t.TempDir(), "" }},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			k := killer{t: t, dir: tt.prepare(t), random: rand.New(rand.NewPCG(seed, uint64(i))), cycle: 50 * time.Millisecond}
+			k := killer{t: t, random: rand.New(rand.NewPCG(seed, uint64(i))), first: true}
+			k.dir, k.ann = tt.prepare(t)
 			writeText(t, filepath.Join(k.dir, "mine.txt"), "by hand\n")
-			for range tt.rounds {
-				k.round()
+			for round := range tt.rounds {
+				k.round(round%2 == 0)
+				if round%4 == 0 {
+					k.push()
+				}
 				if t.Failed() {
 					t.Fatalf("in the round that ends at %d", k.last)
 				}
@@ -132,15 +140,18 @@ func TestKilledInACommit(t *testing.T) {
 type killer struct {
 	t      *testing.T
 	dir    string
+	ann    string // the checkout of a person who pushes; "": there is none
 	random *rand.Rand
-	cycle  time.Duration // how long one takes, as seen so far
+	first  bool
+	cycle  time.Duration // how long one takes, with the start
 	last   int           // the number that was acknowledged last
 
 	marked, locked int // how often those were left
 }
 
-// round runs a process, kills it within about a cycle and a half, and looks.
-func (k *killer) round() {
+// round runs a process, kills it within about a cycle and a half, or as soon as it
+// changes something, and looks.
+func (k *killer) round(early bool) {
 	k.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), victimVariable+"="+k.dir)
@@ -153,42 +164,115 @@ func (k *killer) round() {
 		k.t.Fatal(err)
 	}
 	lines := bufio.NewReader(out)
-	k.take(lines) // it has begun
+	k.take(lines) // it begins
 	began := time.Now()
-	kill := time.AfterFunc(time.Duration(k.random.Int64N(int64(k.cycle*3/2))), func() { _ = cmd.Process.Kill() })
-	for commits := 0; k.take(lines); commits++ {
-		k.cycle = (k.cycle*7 + time.Since(began)/time.Duration(commits/2+1)) / 8
+	dead, stopped := make(chan struct{}), make(chan struct{})
+	after, soon := k.delay()
+	go func() {
+		defer close(stopped)
+		if early && k.awaitMarker(dead) {
+			after = soon
+		}
+		select {
+		case <-dead:
+		case <-time.After(after):
+			_ = cmd.Process.Kill()
+		}
+	}()
+	for wrote := false; ; {
+		what := k.take(lines)
+		if what == "" {
+			break
+		}
+		if what == "wrote" && !wrote {
+			wrote, k.cycle = true, time.Since(began)
+			if k.first {
+				_ = cmd.Process.Kill()
+			}
+		}
 	}
-	kill.Stop()
+	close(dead)
+	<-stopped
 	_ = cmd.Wait() // killed
+	k.first = false
 	k.look()
 }
 
-// take reads a line of the process, and reports whether there was one.
-func (k *killer) take(lines *bufio.Reader) bool {
+// delay returns after which time a process is killed: within one and a half
+// cycles, the first one after one; and within which part of one once it changes
+// something.
+func (k *killer) delay() (after, soon time.Duration) {
+	if k.first {
+		return time.Minute, time.Minute
+	}
+	return time.Duration(k.random.Int64N(int64(k.cycle * 3 / 2))), time.Duration(k.random.Int64N(int64(k.cycle / 8)))
+}
+
+// awaitMarker waits until the process changes something, and reports whether it
+// does so before it is dead.
+func (k *killer) awaitMarker(dead <-chan struct{}) bool {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for k.countMarkers() == 0 {
+		select {
+		case <-dead:
+			return false
+		case <-look.C:
+		}
+	}
+	return true
+}
+
+func (k *killer) countMarkers() (n int) {
+	for _, name := range []string{".git/grl/marker", journalName} {
+		if _, err := os.Lstat(filepath.Join(k.dir, name)); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// push has a person push the next number.
+func (k *killer) push() {
+	if k.ann == "" {
+		return
+	}
+	k.t.Helper()
+	person(k.t, k.ann, "fetch", "--quiet", "origin", "main")
+	person(k.t, k.ann, "reset", "--quiet", "--hard", "FETCH_HEAD")
+	k.last++
+	files := numbered(k.last)
+	if files["odd.yaml"] == "" {
+		delete(files, "odd.yaml")
+		person(k.t, k.ann, "rm", "--quiet", "--ignore-unmatch", "odd.yaml")
+	}
+	edit(k.t, k.ann, files)
+}
+
+// take reads a line of the process, and returns what it does; empty: it is dead.
+func (k *killer) take(lines *bufio.Reader) string {
 	k.t.Helper()
 	line, err := lines.ReadString('\n')
 	if err == io.EOF {
-		return false
+		return ""
 	}
 	what, n, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if what == "begins" {
+		return what
+	}
 	number, bad := strconv.Atoi(n)
-	if err != nil || bad != nil || number < k.last || what == "wrote" && number != k.last && number != k.last+1 {
+	if err != nil || bad != nil || number < k.last || number > k.last+1 {
 		k.t.Errorf("the process says %q, %v, after %d was acknowledged", line, err, k.last)
-		return false
+		return ""
 	}
 	k.last = number
-	return true
+	return what
 }
 
 // look checks what the process left, and goes on from it.
 func (k *killer) look() {
 	k.t.Helper()
-	for _, name := range []string{".git/grl/marker", journalName} {
-		if _, err := os.Lstat(filepath.Join(k.dir, name)); err == nil {
-			k.marked++
-		}
-	}
+	k.marked += k.countMarkers()
 	for _, name := range []string{".git/index.lock", ".git/HEAD.lock", ".git/refs/heads/main.lock", ".git/refs/remotes/origin/main.lock"} {
 		if _, err := os.Lstat(filepath.Join(k.dir, name)); err == nil {
 			k.locked++

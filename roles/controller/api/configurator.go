@@ -326,7 +326,7 @@ func (s configuratorService) applyRepository(ctx context.Context, by desk.By, r 
 	commit := desk.Shown(r.GetCommit(), shortCommit)
 	by.Person = access.Person{Name: author + " via " + repositorySource, Level: access.Admin, By: repositorySource}
 	request := desk.ApplyRequest{
-		By: by, Source: repositorySource, Prune: true, Reason: strings.TrimSpace(fmt.Sprintf("%s (%s)", desk.Shown(first, maxReason), commit)),
+		By: by, Source: repositorySource, Kept: true, Prune: true, Reason: strings.TrimSpace(fmt.Sprintf("%s (%s)", desk.Shown(first, maxReason), commit)),
 	}
 	for _, f := range r.GetFiles() {
 		request.Files = append(request.Files, limitsfile.Source{Name: f.GetName(), Data: f.GetData()})

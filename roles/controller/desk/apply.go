@@ -25,6 +25,9 @@ type ApplyRequest struct {
 	// of them, such as "limits directory"; "": people. What comes from a place
 	// and is as it was there last time changes nothing.
 	Source string
+	// Kept asks for the later edits that the files do not have also where these
+	// are as they were last time.
+	Kept bool
 	// Prune removes the services that no file names.
 	Prune  bool
 	DryRun bool

@@ -37,7 +37,7 @@ func (a *application) settled(ctx context.Context) (Outcome, bool, error) {
 		return out, err == nil && len(s.documents) == 0, err
 	}
 	if last, _, err := d.opts.Ledger.LastSource(ctx, a.source); err != nil || last == a.hash {
-		return out, last == a.hash, err
+		return out, last == a.hash && !a.request.Kept, err
 	}
 	d.refusedMu.Lock()
 	defer d.refusedMu.Unlock()
