@@ -211,7 +211,7 @@ func (f *fleet) limitIs(rps float64) {
 func TestFaultConfiguratorKilled(t *testing.T) {
 	f := emptyFleet(t)
 	r := newLimitsRepo(t)
-	r.push("shop.yaml", shopLimit(300), "shop: its first limit")
+	r.push("shop.yaml", shopLimit(299), "shop: its first limit")
 	r.git(filepath.Dir(r.bare), "clone", "--quiet", r.bare, r.checkout)
 	f.fillWeeks()
 	f.addController("--controller.db", f.db)

@@ -35,7 +35,10 @@ type group struct {
 }
 
 func newGroup(addresses []string, client *http.Client, proof bearer) *group {
-	options := []connect.ClientOption{connect.WithReadMaxBytes(maxAnswer), connect.WithGRPC(), connect.WithInterceptors(proof)}
+	options := []connect.ClientOption{
+		connect.WithReadMaxBytes(maxAnswer), connect.WithGRPC(), connect.WithInterceptors(proof),
+		connect.WithAcceptCompression("gzip", nil, nil), // packing weeks of history costs more than sending them
+	}
 	g := &group{}
 	for _, address := range addresses {
 		g.conns = append(g.conns, conn{
