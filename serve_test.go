@@ -49,7 +49,6 @@ func TestWrongUse(t *testing.T) {
 		{"argument", []string{"serve", "client"}, "", 2, `"client"`},
 		{"no role", []string{"serve"}, "", 2, "no role; say --role client, aggregator, controller or all"},
 		{"unknown role", []string{"serve", "--role", "agregator"}, "", 2, `nearest is "aggregator"`},
-		{"role of a later version", []string{"serve", "--role", "configurator"}, "", 2, "not supported yet"},
 		{"unknown key in the file", []string{"serve", "--role", "client", "--config", "bad.toml"}, "", 2, `bad.toml:2: unknown key "client.zoen"; nearest is "client.zone"`},
 		{"no such file", []string{"serve", "--role", "client", "--config", "none.toml"}, "", 2, "none.toml"},
 		{"unknown variable", []string{"serve", "--role", "client"}, "GRL_CLIENT_ZOEN=a", 2, "nearest is GRL_CLIENT_ZONE"},
