@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -626,6 +627,52 @@ func TestRemoteThatHangs(t *testing.T) {
 	person(t, w.dir, "remote", "set-url", "origin", w.remote)
 	r.commit(r.fetch(), map[string]string{"shop.yaml": limits("shop", 2)})
 	checkClean(t, w.dir)
+}
+
+// TestHelpersEndWithGit: what git starts to reach a remote ends with it, and can ask
+// nobody.
+func TestHelpersEndWithGit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := t.TempDir()
+	ssh, pipe, args := filepath.Join(dir, "ssh"), filepath.Join(dir, "pipe"), filepath.Join(dir, "args")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, ssh, "#!/bin/sh\necho \"$GIT_TERMINAL_PROMPT $@\" >"+args+"\nexec sleep 600 3>"+pipe+"\n")
+	if err := os.Chmod(ssh, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	person(t, w.dir, "config", "core.sshCommand", ssh+" -i key")
+	person(t, w.dir, "remote", "set-url", "origin", "ssh://host.invalid/limits.git")
+	r := open(t, w.dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Fetch(ctx)
+		done <- err
+		if end, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			_ = end.Close() // a Fetch that never got so far must not leave the test waiting
+		}
+	}()
+	held, err := os.Open(pipe) // the helper runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Fetch = %v, want context.Canceled", err)
+	}
+	if err := held.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("reading what the helper has open: %v, want its end", err)
+	}
+	if got := text(t, args); !strings.HasPrefix(got, "0 -i key -o BatchMode=yes ") {
+		t.Errorf("the helper was started with %q", got)
+	}
 }
 
 func TestErrorsTellNoPasswords(t *testing.T) {
