@@ -38,7 +38,7 @@ func factors(event, second float64) []Number {
 func (s *Spec) times(event, second float64, at time.Time) string {
 	text := ""
 	if second != 1 {
-		text += ", " + ratio(second) + " of it for the highest second of a minute"
+		text += ", " + ratio(second) + " times for the highest second of a minute"
 	}
 	if event != 1 {
 		text += ", times " + ratio(event) + " for " + quoted(s.eventsAt(at))

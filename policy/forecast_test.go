@@ -137,8 +137,8 @@ func TestLimitOfAnHour(t *testing.T) {
 		{"the share of the peak", 100, 1, nil, 220, byShare, "22 % of the peak of the last 4 weeks, 1,000 rps, more than 1.65 times the forecast of 100 rps"},
 		{"the cap", 900, 1, nil, 1150, byCap, "115 % of the peak of the last 4 weeks, 1,000 rps, no more than that, though 1.65 times"},
 		{"no forecast", Unknown, 1, nil, 1150, byCap, "115 % of the peak of the last 4 weeks, 1,000 rps, since this hour cannot be foretold"},
-		{"the highest second", 400, 1.5, nil, 990, byForecast, "1.50 of it for the highest second of a minute"},
-		{"the highest second of the cap", 900, 1.5, nil, 1725, byCap, "1.50 of it"},
+		{"the highest second", 400, 1.5, nil, 990, byForecast, "1.50 times for the highest second of a minute"},
+		{"the highest second of the cap", 900, 1.5, nil, 1725, byCap, "1.50 times for"},
 		{"an event in a part of the hour", 400, 1, []Event{sale}, 1320, byForecast, `times 2.00 for "sale"`},
 		{"an event lifts the cap", 900, 1, []Event{sale}, 2300, byCap, `times 2.00 for "sale"`},
 	}

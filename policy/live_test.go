@@ -82,7 +82,7 @@ func TestLive(t *testing.T) {
 		},
 		{
 			name: "the highest second", series: minutes(lull(1000, 0, 2*time.Hour)), limit: 2400, second: 2,
-			reason: "2.00 of it for the highest second of a minute",
+			reason: "2.00 times for the highest second of a minute",
 		},
 		{
 			name:   "few requests",

@@ -67,7 +67,7 @@ func (p peak) reason(in Input, o outlook) string {
 		}
 	}
 	if o.second != 1 {
-		parts = append(parts, ratio(o.second)+" of it for the highest second of a minute")
+		parts = append(parts, ratio(o.second)+" times for the highest second of a minute")
 	}
 	if o.event != 1 {
 		parts = append(parts, "times "+ratio(o.event)+" for "+quoted(o.during))

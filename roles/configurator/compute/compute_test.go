@@ -76,7 +76,7 @@ func TestCompute(t *testing.T) {
 		{"lowered, within a fifth", bucket(2000), "kind: peak\nmode: apply\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_APPLIED, 1600, "2,000 → 1,600 rps: the peak of the last 4 weeks, 997 rps"},
 		{"raised", bucket(900), "kind: peak\nmode: apply\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_APPLIED, 1100, "buffer 1.10"},
 		{"right as it is", bucket(1100), "kind: peak\nmode: apply\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED, 1100, "1,100 rps stays"},
-		{"proposed", bucket(900), "kind: peak\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, 1100, "of the history it would have dropped nothing, the present one"},
+		{"proposed", bucket(900), "kind: peak\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, 1100, "it would have dropped nothing of the history, the present one"},
 		{"candidate", bucket(1300), "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, 1300, "1,300 → 1,100 rps"},
 		{"candidate that hardly moves", shadowed, "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED, 1300, ""},
 		{"bucket in shadow", allow, "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, 1600, ""},

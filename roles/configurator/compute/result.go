@@ -49,7 +49,10 @@ func (j *judging) result(r *grlv1.RunResult, h history.Bucket) {
 		&grlv1.RunNumber{Name: "dropped_after", Value: share(after), Unit: "ratio"})
 	if r.Outcome != grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED {
 		r.DailyPeaks = daily(lead.series, j.cycle.Now)
-		r.Reason += fmt.Sprintf("; of the history it would have dropped %s, the present one %s", shareText(share(after)), shareText(share(r.GetBefore())))
+		r.Reason += "; it would have dropped " + shareText(share(after)) + " of the history"
+		if was := shareText(share(r.GetBefore())); was != shareText(share(after)) {
+			r.Reason += ", the present one " + was
+		}
 	}
 }
 

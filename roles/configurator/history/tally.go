@@ -148,7 +148,9 @@ func (t *tally) notes(c claim, s policy.Series, young bool) []string {
 			notes = append(notes, group(n)+" of "+group(t.steps)+" steps "+text)
 		}
 	}
-	add(t.taught, "of "+shortly(s.Step)+" teach")
+	if t.taught < t.steps {
+		add(t.taught, "of "+shortly(s.Step)+" teach")
+	}
 	add(t.lacks[lowCoverage], "are missing")
 	add(t.lacks[partial], "lack a zone or region that recorded nothing")
 	add(t.lacks[zero], "are 0 where requests were expected")

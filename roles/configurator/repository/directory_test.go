@@ -220,8 +220,8 @@ func TestDamagedJournal(t *testing.T) {
 		writeText(t, filepath.Join(dir, "sub/shop.yaml"), limits("shop", 1))
 		writeText(t, filepath.Join(dir, "x"), "x")
 		writeText(t, filepath.Join(dir, "sub", journalName), journal)
-		_, err := Open(t.Context(), Options{Path: filepath.Join(dir, "sub")})
-		checkError(t, "Open with the journal "+journal, err, journalName, "remove it")
+		_, err := open(t, filepath.Join(dir, "sub")).Fetch(t.Context())
+		checkError(t, "Fetch with the journal "+journal, err, journalName, "remove it")
 		text(t, filepath.Join(dir, "x"))
 	}
 }

@@ -349,7 +349,7 @@ func TestMoveCutOff(t *testing.T) {
 	tests := []struct {
 		name string
 		cut  func(t *testing.T, w world, from, to string)
-		want string // in the error of Open; "": it finishes the move
+		want string // in the error of Fetch; "": Open finishes the move
 	}{
 		{"before all", func(t *testing.T, w world, from, _ string) { person(t, w.dir, "update-ref", "refs/heads/main", from) }, ""},
 		{"once the branch is moved", func(*testing.T, world, string, string) {}, ""},
@@ -414,21 +414,21 @@ func TestMoveCutOff(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			again, err := Open(t.Context(), r.opts)
+			rig := open(t, w.dir, onBranch("main"))
 			if tt.want != "" {
-				checkError(t, "Open", err, "finish what was cut off", tt.want)
+				for range 2 {
+					_, err := rig.Fetch(t.Context())
+					checkError(t, "Fetch", err, "finish what was cut off", tt.want)
+				}
+				if _, err := rig.Commit(t.Context(), to, changes(map[string]string{"shop.yaml": limits("shop", 9)}), robot, "m"); err == nil {
+					t.Error("Commit succeeds")
+				}
 				if after := snapshot(t, w.dir); after != before {
 					t.Errorf("the checkout became\n%s\nwant\n%s", after, before)
 				}
 				person(t, w.dir, "checkout", "--quiet", string(from), "--", ".")
 				person(t, w.dir, "clean", "--quiet", "-fd")
-				again, err = Open(t.Context(), r.opts)
 			}
-			if err != nil {
-				t.Fatalf("Open: %v", err)
-			}
-			t.Cleanup(func() { _ = again.Close() })
-			rig := rig{again, t, r.log}
 			if v := rig.fetch(); v != to {
 				t.Errorf("Fetch = %s, want %s", v, to)
 			}

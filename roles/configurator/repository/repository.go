@@ -55,7 +55,7 @@ type Repository struct {
 }
 
 // Open opens a repository, and finishes or undoes what a process that was killed
-// has left.
+// has left. Where that cannot be, Fetch and Commit return why until it can.
 func Open(ctx context.Context, o Options) (*Repository, error) {
 	if o.Git == "" {
 		o.Git = "git"
@@ -87,8 +87,8 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	} else {
 		err = settleDirectory(dir)
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, err), r.Close())
+	if err != nil { // as where people edited meanwhile; each Fetch tries again, and says so
+		o.Log.ErrorContext(ctx, "the limits repository is not as it was left", "err", err)
 	}
 	return r, nil
 }
