@@ -47,7 +47,7 @@ func TestWrongUse(t *testing.T) {
 		{"unknown key as a flag", []string{"serve", "--client.zoen", "a"}, "", 2, "unknown flag --client.zoen; nearest is --client.zone"},
 		{"flag without a unit", []string{"serve", "--client.hold", "5"}, "", 2, "client.hold"},
 		{"argument", []string{"serve", "client"}, "", 2, `"client"`},
-		{"no role", []string{"serve"}, "", 2, "no role; say --role client, aggregator, controller or all"},
+		{"no role", []string{"serve"}, "", 2, "no role; say --role client, aggregator, controller, configurator or all"},
 		{"unknown role", []string{"serve", "--role", "agregator"}, "", 2, `nearest is "aggregator"`},
 		{"unknown key in the file", []string{"serve", "--role", "client", "--config", "bad.toml"}, "", 2, `bad.toml:2: unknown key "client.zoen"; nearest is "client.zone"`},
 		{"no such file", []string{"serve", "--role", "client", "--config", "none.toml"}, "", 2, "none.toml"},
