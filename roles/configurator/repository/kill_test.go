@@ -111,8 +111,8 @@ func TestKilledInACommit(t *testing.T) {
 			remote := emptyRemote(t)
 			return clone(t, remote), clone(t, remote)
 		}},
-		{"without a remote", rounds / 2, func(t *testing.T) (dir, ann string) { return alone(t), "" }},
-		{"plain directory", rounds / 2, func(t *testing.T) (dir, ann string) { return t.TempDir(), "" }},
+		{"without a remote", rounds / 4, func(t *testing.T) (dir, ann string) { return alone(t), "" }},
+		{"plain directory", rounds / 4, func(t *testing.T) (dir, ann string) { return t.TempDir(), "" }},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -113,13 +113,41 @@ type world struct {
 	remote, dir, ann string
 }
 
+// newWorld copies what firstWorld made: git would take most of the time of the
+// tests.
 func newWorld(t testing.TB) world {
 	t.Helper()
-	w := world{remote: emptyRemote(t)}
-	first := clone(t, w.remote)
-	edit(t, first, map[string]string{"shop.yaml": limits("shop", 1), "cart.yaml": limits("cart", 1), "notes.txt": "to read\n"})
-	w.dir, w.ann = clone(t, w.remote), clone(t, w.remote)
+	first := firstWorld(t)
+	base := t.TempDir()
+	w := world{filepath.Join(base, "limits.git"), filepath.Join(base, "checkout"), filepath.Join(base, "ann")}
+	for dir, from := range map[string]string{w.remote: first.remote, w.dir: first.dir, w.ann: first.dir} {
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{w.dir, w.ann} {
+		config := filepath.Join(dir, ".git/config")
+		writeText(t, config, strings.ReplaceAll(text(t, config), first.remote, w.remote))
+	}
 	return w
+}
+
+var firstOnce struct {
+	sync.Once
+	world
+}
+
+func firstWorld(t testing.TB) world {
+	t.Helper()
+	firstOnce.Do(func() {
+		base := filepath.Join(os.Getenv("HOME"), "world")
+		w := world{remote: filepath.Join(base, "limits.git"), dir: filepath.Join(base, "checkout")}
+		person(t, ".", "init", "--quiet", "--bare", "--initial-branch=main", w.remote)
+		person(t, ".", "clone", "--quiet", w.remote, w.dir)
+		edit(t, w.dir, map[string]string{"shop.yaml": limits("shop", 1), "cart.yaml": limits("cart", 1), "notes.txt": "to read\n"})
+		firstOnce.world = w
+	})
+	return firstOnce.world
 }
 
 // rig is an open repository.
