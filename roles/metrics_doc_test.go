@@ -43,7 +43,7 @@ func TestDocumentedMetrics(t *testing.T) {
 
 // TestMetricNames holds the rules that all metrics of ours follow.
 func TestMetricNames(t *testing.T) {
-	name := regexp.MustCompile(`^grl_(client|aggregator|controller|access|tls)_[a-z]+(_[a-z]+)*$`)
+	name := regexp.MustCompile(`^grl_(client|aggregator|controller|configurator|access|tls)_[a-z]+(_[a-z]+)*$`)
 	for n, m := range describe(t, registryOfAllRoles(t)) {
 		if !name.MatchString(n) {
 			t.Errorf("%s is not of the form grl_role_noun, grl_access_noun or grl_tls_noun", n)

@@ -33,9 +33,9 @@ type Source struct {
 	Data []byte
 }
 
-// Is reports whether data is meant as a policy file: it has the key kind, which
-// no limits file has.
-func Is(data []byte) bool { return yamlfile.HasKey(data, "kind") }
+// Is reports whether data is meant as a policy file: it has the key kind and not
+// the key service, which each limits file has.
+func Is(data []byte) bool { return yamlfile.HasKey(data, "kind") && !yamlfile.HasKey(data, "service") }
 
 // Parse reads one policy file and checks all that can be told from it alone.
 // The name is used in errors only. The error is an Errors.

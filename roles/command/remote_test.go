@@ -62,9 +62,6 @@ func TestCommandsRefuseWrongUse(t *testing.T) {
 			t.Errorf("grl %s: %+v, want wrong use", line, r)
 		}
 	}
-	if r := grl(t, "get", "policies"); r.code != 1 || !strings.Contains(r.errOut, "not in this version") {
-		t.Errorf("get policies: %+v", r)
-	}
 }
 
 func TestTables(t *testing.T) {
