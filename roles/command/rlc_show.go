@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -169,17 +171,28 @@ func computedText(l *grlv1.ComputedLimit) string {
 	return text
 }
 
+// figureText writes a figure with four digits at most, more only of what is
+// large.
+func figureText(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return thousands(strconv.FormatFloat(math.Round(v), 'f', -1, 64))
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
 // resultText shows one result with what is behind it.
 func resultText(r *grlv1.RunResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s by policy %s (%s, %s)\n", r.GetBucket(), outcomeAndState(r), dash(r.GetPolicy()), dash(r.GetKind()), modeText(r.GetMode()))
-	fmt.Fprintf(&b, "%s → %s rps\n", computedText(r.GetBefore()), computedText(r.GetAfter()))
+	if change := fmt.Sprintf("%s → %s rps", computedText(r.GetBefore()), computedText(r.GetAfter())); !strings.HasPrefix(r.GetReason(), change) {
+		b.WriteString(change + "\n")
+	}
 	if r.GetReason() != "" {
 		b.WriteString(r.GetReason() + "\n")
 	}
 	b.WriteString(hourlyText(r.GetAfter()))
 	for _, n := range r.GetNumbers() {
-		fmt.Fprintf(&b, "  %-24s  %s\n", n.GetName(), strings.TrimSpace(limitText(n.GetValue())+" "+n.GetUnit()))
+		fmt.Fprintf(&b, "  %-24s  %s\n", n.GetName(), strings.TrimSpace(figureText(n.GetValue())+" "+n.GetUnit()))
 	}
 	for _, f := range r.GetFindings() {
 		b.WriteString(remote.FindingText(f, false) + "\n")

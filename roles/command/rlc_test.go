@@ -202,7 +202,6 @@ trigger request by local, history from history, policies r1, limits r1
 3 buckets: 1 proposed, 1 refused, 1 unchanged
 
 payments/checkout: proposed by policy nightly (peak, propose)
-1,200 → 1,400 rps
 1,200 → 1,400 rps: the peak of the last 4 weeks, 1,250 rps
   peak                      1,250 rps
   buffer                    1.1
