@@ -48,7 +48,7 @@ func readDirectory(dir string) ([]limitsfile.Source, Version, error) {
 	}
 	files, err := limitsfile.ReadDir(dir)
 	if err != nil {
-		return nil, "", err
+		return nil, "", firstErrors(err)
 	}
 	h := sha256.New()
 	for i := range files {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"grl/limiter/limitsfile"
 )
@@ -77,6 +78,9 @@ func (g *git) parseTree(entries []string) (sizes []limitsfile.Size, ids []string
 		switch {
 		case !limitsfile.IsLimits(name) || fields[0] == modeModule:
 			continue
+		case !utf8.ValidString(name):
+			errs = append(errs, notUTF8(name))
+			continue
 		case fields[0] == modeLink:
 			errs = append(errs, &limitsfile.Error{File: name, Found: "a symbolic link", Expected: "a file"})
 			continue
@@ -91,7 +95,7 @@ func (g *git) parseTree(entries []string) (sizes []limitsfile.Size, ids []string
 		errs = append(errs, more...)
 	}
 	if len(errs) > 0 {
-		return nil, nil, errs.Sorted()
+		return nil, nil, firstErrors(errs.Sorted())
 	}
 	return sizes, ids, nil
 }

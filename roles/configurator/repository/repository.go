@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"grl/limiter/limitsfile"
 )
@@ -136,8 +137,10 @@ func (r *Repository) Fetch(ctx context.Context) (Version, error) {
 
 // Files returns the limits files of a version that Head, Fetch or Commit
 // returned, sorted by name: those that limitsfile.ReadDir would read, within its
-// bounds. Links are not followed: one that is named like a limits file is an
-// error. Of a directory only what it has now can be read, else ErrMoved.
+// bounds. In a checkout links are not followed: one that is named like a limits
+// file is an error, and so is a name that is not UTF-8. The error is a
+// limitsfile.Errors then, of 20 files at most and how many more there are. Of a
+// directory only what it has now can be read, else ErrMoved.
 func (r *Repository) Files(ctx context.Context, v Version) ([]limitsfile.Source, error) {
 	if r.git != nil {
 		return r.git.files(ctx, v)
@@ -146,7 +149,13 @@ func (r *Repository) Files(ctx context.Context, v Version) ([]limitsfile.Source,
 	if err == nil && now != v {
 		err = ErrMoved
 	}
-	return files, err
+	if err == nil {
+		err = checkText(files)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
 }
 
 // Describe returns the author of a version and the first line of its message.
@@ -189,7 +198,7 @@ func checkNames(changes []limitsfile.Source) error {
 	named := make(map[string]bool, len(changes))
 	for _, c := range changes {
 		switch {
-		case !filepath.IsLocal(c.Name) || path.Clean(c.Name) != c.Name || strings.Contains(c.Name, "\x00") || !limitsfile.IsLimits(c.Name):
+		case !filepath.IsLocal(c.Name) || path.Clean(c.Name) != c.Name || strings.Contains(c.Name, "\x00") || !utf8.ValidString(c.Name) || !limitsfile.IsLimits(c.Name):
 			errs = append(errs, fmt.Errorf("%q is no name of a limits file in the repository, as shop.yaml and team/shop.yaml are", c.Name))
 		case named[c.Name]:
 			errs = append(errs, fmt.Errorf("%q is to be written twice", c.Name))
