@@ -237,6 +237,9 @@ func TestFaultConfiguratorKilled(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(r.checkout, ".git", "index.lock")); err == nil {
 			t.Logf("round %d: git was cut off and left its lock", i)
 		}
+		if held, ok := f.controller.metric("grl_controller_limit_requests_per_second"); ok && held < 239 {
+			t.Fatalf("round %d: limit of %v rps, want one step of a fifth from 300 at most", i, held)
+		}
 		r.git(r.bare, "fsck", "--full")
 		checked := f.controller.ask("check", r.mine)
 		if checked.code != 0 {

@@ -59,15 +59,16 @@ func (p peak) reason(in Input, o outlook) string {
 		parts = append(parts, "nothing was offered in "+span+", so one request in "+lasting(o.window.Step))
 	} else {
 		at := p.spec.when(o.window.Time(o.seen.most), o.window.Step)
-		parts = append(parts, "the peak of "+span+", "+rate(o.peak)+" rps on "+at)
+		second := ""
+		if o.second != 1 {
+			second = " (its highest second, " + ratio(o.second) + " times the mean)"
+		}
+		parts = append(parts, "the peak of "+span+", "+rate(o.peak)+" rps on "+at+second)
 		if o.sparse() {
 			parts = append(parts, "two standard deviations above it, since it is rare")
 		} else {
 			parts = append(parts, o.margins()...)
 		}
-	}
-	if o.second != 1 {
-		parts = append(parts, ratio(o.second)+" times for the highest second of a minute")
 	}
 	if o.event != 1 {
 		parts = append(parts, "times "+ratio(o.event)+" for "+quoted(o.during))

@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -25,7 +26,7 @@ func All(ctx context.Context, options []Options) ([]*Result, error) {
 			for i := range next {
 				result, err := Run(ctx, options[i])
 				if err != nil {
-					cancel(err)
+					cancel(fmt.Errorf("%s: %w", options[i].Name, err))
 				}
 				results[i] = result
 			}

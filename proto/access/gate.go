@@ -153,7 +153,7 @@ func (g *Gate) check(path string, rule Rule, id Identity, doubt doubts) *denial 
 		id.Node != nil && slices.Contains(nodes, id.Node.Role),
 		rule.People > Nobody && id.Person != nil && id.Person.Level >= rule.People:
 		return nil
-	case rule.People > Nobody:
+	case rule.People > Nobody && (id.Node == nil || len(nodes) == 0):
 		return noPerson(path, rule.People, id, doubt)
 	default:
 		return noNode(path, nodes, id, doubt)

@@ -281,11 +281,18 @@ func configuratorText(c *grlv1.GetConfiguratorResponse) string {
 	for _, l := range lines {
 		fmt.Fprintf(&b, "%-12s  %s\n", l[0], l[1])
 	}
-	for _, conflict := range s.GetConflicts() {
+	conflicts := s.GetConflicts()
+	for _, conflict := range conflicts[:min(mostConflicts, len(conflicts))] {
 		b.WriteString("\n" + remote.ConflictText(conflict) + "\n")
+	}
+	if more := len(conflicts) - mostConflicts; more > 0 {
+		fmt.Fprintf(&b, "\nand %s more; -o json has them\n", count(more, "conflict"))
 	}
 	return terminal.Printable(b.String())
 }
+
+// mostConflicts bounds the conflicts that are printed.
+const mostConflicts = 10
 
 const nobodyAttends = "no configurator attends: grl serve --role configurator is one"
 

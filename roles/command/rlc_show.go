@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -215,7 +216,7 @@ func hourlyText(l *grlv1.ComputedLimit) string {
 	if len(hourly) == 0 {
 		return ""
 	}
-	text := "by the hour, in " + l.GetTimeZone() + ":\n"
+	text := "by the hour, in " + cmp.Or(l.GetTimeZone(), "UTC") + ":\n"
 	for from := 0; from < len(hourly); from += 6 {
 		text += fmt.Sprintf("  %02d:00", from)
 		for _, rps := range hourly[from:min(from+6, len(hourly))] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	grlv1 "grl/proto/grl/v1"
@@ -59,7 +60,11 @@ func (c *Configurator) renew(ctx context.Context) {
 	}
 	if !c.silent {
 		c.silent = true
-		c.opts.Log.WarnContext(ctx, "no controller answers; limits stay as they are", "err", err)
+		text := "no controller answers; limits stay as they are"
+		if code := connect.CodeOf(err); code == connect.CodeUnauthenticated || code == connect.CodePermissionDenied {
+			text = "the controller takes this for no configurator; it needs a certificate as one, or configurator.token_file; limits stay as they are"
+		}
+		c.opts.Log.WarnContext(ctx, text, "err", err)
 	}
 	if time.Since(c.heard) >= leaseTTL {
 		c.follow(ctx, &grlv1.AttendResponse{})

@@ -52,6 +52,7 @@ type Configurator struct {
 
 	// inStep is held by who brings repository and controller into step.
 	inStep sync.Mutex
+	drift  []string // services whose files lack what cycles changed; guarded by inStep
 
 	mu     sync.Mutex // guards all below
 	told   *grlv1.AttendResponse

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	"grl/limiter"
 	"grl/limiter/limitsfile"
@@ -25,6 +26,8 @@ const (
 	workers = 2
 	// recordAt is how many results are recorded at once.
 	recordAt = 200
+	// memoryBytes is how much of what was learnt is recorded at once, in bytes.
+	memoryBytes = 1 << 20
 	// memoriesAt is of how many buckets what was learnt is read at once.
 	memoriesAt = 500
 )
@@ -82,8 +85,9 @@ type cycle struct {
 	memories map[string]compute.Memory // bucket → what was learnt before; after it was computed, from it
 	specs    map[string]*policy.Spec   // bucket → that computes it
 
-	mu      sync.Mutex         // guards all below
-	results []*grlv1.RunResult // not recorded yet
+	mu      sync.Mutex            // guards all below
+	results []*grlv1.RunResult    // not recorded yet
+	steps   []*grlv1.BucketMemory // from where limits are lowered: known before they are
 	learnt  []*grlv1.BucketMemory
 	changes []sentence // of what may change
 }
@@ -148,7 +152,7 @@ func (y *cycle) plan(ctx context.Context, s selection) error {
 				y.opts.Log.WarnContext(ctx, "what was learnt of a bucket is lost; its buffer begins anew", "bucket", m.GetBucket(), "err", err)
 				continue
 			}
-			y.memories[m.GetBucket()] = memory
+			y.memories[m.GetBucket()] = memory.At(y.now)
 		}
 	}
 	for _, w := range all {
@@ -190,21 +194,30 @@ func (y *cycle) progress(done int) {
 	y.status.Run, y.status.Done, y.status.Buckets = y.run.GetId(), uint32(done), y.run.GetBuckets()
 }
 
-// computeAll reads the history and computes each bucket, two at a time.
+// computeAll reads the history and computes each bucket, two at a time. What
+// needs no history is computed without.
 func (y *cycle) computeAll(ctx context.Context) error {
+	core := compute.Cycle{Now: y.now, Period: period}
 	query := history.Query{To: y.now}
 	longest := time.Duration(0)
 	for _, w := range y.work {
+		if w.Spec.History == 0 {
+			result, memory := core.Compute(w, w.WithoutHistory(), y.memories[w.Bucket.FullName()])
+			if err := y.take(ctx, result, memory); err != nil {
+				return err
+			}
+			continue
+		}
 		longest = max(longest, w.Spec.History)
 		query.Buckets = append(query.Buckets, history.Wanted{Bucket: *w.Bucket, Ignore: w.Spec.Ignore, Least: w.Least()})
 	}
 	query.From = y.now.Add(-longest)
-	if len(y.work) > 0 {
+	if len(query.Buckets) > 0 {
 		checked, err := y.crossCheck(ctx, query)
 		if err != nil {
 			return err
 		}
-		if err := y.readAndCompute(ctx, query, checked); err != nil {
+		if err := y.readAndCompute(ctx, core, query, checked); err != nil {
 			return err
 		}
 	}
@@ -213,7 +226,7 @@ func (y *cycle) computeAll(ctx context.Context) error {
 	return y.flush(ctx)
 }
 
-func (y *cycle) readAndCompute(ctx context.Context, query history.Query, checked doubts) error {
+func (y *cycle) readAndCompute(ctx context.Context, core compute.Cycle, query history.Query, checked doubts) error {
 	byName := make(map[string]compute.Work, len(y.work))
 	for _, w := range y.work {
 		byName[w.Bucket.FullName()] = w
@@ -231,7 +244,6 @@ func (y *cycle) readAndCompute(ctx context.Context, query history.Query, checked
 			}
 		})
 	})
-	core := compute.Cycle{Now: y.now, Period: period}
 	for range workers {
 		g.Go(func() error {
 			for b := range read {
@@ -251,11 +263,8 @@ func (y *cycle) readAndCompute(ctx context.Context, query history.Query, checked
 }
 
 // take adds a result, and records those that there are from time to time.
-func (y *cycle) take(ctx context.Context, r *grlv1.RunResult, m compute.Memory) error {
-	data, err := m.Bytes()
-	if err != nil {
-		return err
-	}
+func (y *cycle) take(ctx context.Context, r *grlv1.RunResult, next compute.Memory) error {
+	data, steps := y.pack(r, next)
 	y.metrics.results.WithLabelValues(outcomeWord(r.GetOutcome())).Inc()
 	if r.GetRefused() != "" {
 		y.metrics.refusals.WithLabelValues(r.GetRefused()).Inc()
@@ -267,11 +276,43 @@ func (y *cycle) take(ctx context.Context, r *grlv1.RunResult, m compute.Memory) 
 	switch r.GetOutcome() {
 	case grlv1.RunOutcome_RUN_OUTCOME_APPLIED, grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, grlv1.RunOutcome_RUN_OUTCOME_PROMOTED:
 		y.changes = append(y.changes, sentence{r.GetBucket(), r.GetPolicy(), r.GetReason()})
+		y.steps = append(y.steps, &grlv1.BucketMemory{Bucket: r.GetBucket(), Data: steps})
 	}
 	if len(y.results) < recordAt {
 		return nil
 	}
 	return y.flush(ctx)
+}
+
+// Bounds of what the controller keeps of one bucket, in bytes.
+const (
+	maxResult = 60 << 10
+	maxMemory = 500 << 10
+)
+
+// pack returns what was learnt as it is kept, whole, and of the steps alone. A
+// bucket of which something cannot be kept has failed, and changes nothing.
+func (y *cycle) pack(r *grlv1.RunResult, next compute.Memory) (data, steps []byte) {
+	before := y.memories[r.GetBucket()]
+	data, err := next.Bytes()
+	if err == nil {
+		steps, err = before.WithSteps(next).Bytes()
+	}
+	whole, cause := proto.Marshal(r)
+	switch err = errors.Join(err, cause); {
+	case err != nil:
+	case len(whole) > maxResult || len(data) > maxMemory:
+		err = fmt.Errorf("%d bytes of result and %d of memory, at most %d and %d: it has too many regions", len(whole), len(data), maxResult, maxMemory)
+	default:
+		return data, steps
+	}
+	r.Outcome, r.After, r.Numbers, r.DailyPeaks = grlv1.RunOutcome_RUN_OUTCOME_FAILED, nil, nil, nil
+	r.Reason = strings.ToValidUTF8("the result cannot be kept: "+err.Error(), "?")
+	before.ComputedAt = y.now
+	if data, err = before.Bytes(); err != nil {
+		data = nil // nothing was learnt
+	}
+	return data, data
 }
 
 // flush records the results that there are. The caller holds mu.
@@ -295,16 +336,27 @@ func (y *cycle) send(ctx context.Context, request *grlv1.RecordResultsRequest) e
 	})
 }
 
+// learn keeps what was learnt of buckets at the controller.
+func (y *cycle) learn(ctx context.Context, memories []*grlv1.BucketMemory) error {
+	for len(memories) > 0 {
+		n, size := 0, 0
+		for n < len(memories) && (n == 0 || size+len(memories[n].GetData()) < memoryBytes) && n < recordAt {
+			size += len(memories[n].GetData())
+			n++
+		}
+		if err := y.send(ctx, &grlv1.RecordResultsRequest{Memories: memories[:n]}); err != nil {
+			return fmt.Errorf("record what was learnt: %w", err)
+		}
+		memories = memories[n:]
+	}
+	return nil
+}
+
 // finish closes the run. What was learnt is kept only of a run that came to its
 // end: another one computes the same again.
 func (y *cycle) finish(ctx context.Context, cause error) error {
 	if cause == nil && !y.run.GetDryRun() {
-		for chunk := range slices.Chunk(y.learnt, recordAt) {
-			if cause = y.send(ctx, &grlv1.RecordResultsRequest{Memories: chunk}); cause != nil {
-				cause = fmt.Errorf("record what was learnt: %w", cause)
-				break
-			}
-		}
+		cause = y.learn(ctx, y.learnt)
 	}
 	request := &grlv1.FinishRunRequest{Holder: y.holder, Run: y.run.GetId(), Commit: y.run.GetCommit(), Verified: y.run.GetVerified()}
 	if cause != nil {

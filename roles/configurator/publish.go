@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"connectrpc.com/connect"
+
+	"grl/limiter"
 	"grl/limiter/limitsfile"
 	"grl/policy"
 	grlv1 "grl/proto/grl/v1"
@@ -27,8 +30,16 @@ const (
 func (y *cycle) publish(ctx context.Context) error {
 	y.inStep.Lock()
 	defer y.inStep.Unlock()
-	if err := y.commit(ctx); err != nil {
+	if err := y.commit(ctx); refuses(err) {
+		// What people pushed does not hold, or a cycle was cut off between its push
+		// and here. That is no reason to leave all limits as they are: the files get
+		// what they lack in the first cycle after they are in step again.
+		y.noteSync(ctx, err)
+	} else if err != nil {
 		return fmt.Errorf("write to the limits repository: %w", err)
+	}
+	if err := y.learn(ctx, y.steps); err != nil {
+		return err
 	}
 	answer, err := y.adopt(ctx, false)
 	if err != nil {
@@ -45,6 +56,17 @@ func (y *cycle) publish(ctx context.Context) error {
 		y.noteSync(ctx, y.sync(ctx)) // the files are the base of the next ones
 	}
 	return nil
+}
+
+// refuses reports whether an error is that the controller refused the files of the
+// repository.
+func refuses(err error) bool {
+	switch connect.CodeOf(err) {
+	case connect.CodeInvalidArgument, connect.CodeFailedPrecondition, connect.CodeAborted:
+		return err != nil
+	default:
+		return false
+	}
 }
 
 func (y *cycle) adopt(ctx context.Context, dryRun bool) (*grlv1.AdoptRunResponse, error) {
@@ -72,7 +94,7 @@ func (y *cycle) commit(ctx context.Context) error {
 			return err
 		}
 		due := slices.DeleteFunc(plan.GetTaken(), func(bucket string) bool { return !y.commitsToday(bucket) })
-		if len(due) == 0 {
+		if len(due) == 0 && !y.flushes() {
 			return nil
 		}
 		err = y.commitOnce(ctx, plan, due)
@@ -91,7 +113,22 @@ func (y *cycle) commitsToday(bucket string) bool {
 	return spec == nil || period(spec) >= 23*time.Hour || compute.NewDay(spec, y.memories[bucket], y.now)
 }
 
-// commitOnce writes the services of buckets as they will be.
+// flushes reports whether what the files lack of earlier cycles is to be written
+// now: in one that computes limits of a day.
+func (y *cycle) flushes() bool {
+	if len(y.drift) == 0 {
+		return false
+	}
+	for bucket := range y.specs {
+		if y.commitsToday(bucket) {
+			return true
+		}
+	}
+	return false
+}
+
+// commitOnce writes the services of buckets as they will be, and what the files
+// lack of earlier cycles.
 func (y *cycle) commitOnce(ctx context.Context, plan *grlv1.AdoptRunResponse, due []string) error {
 	head, err := y.repository.Head(ctx)
 	if err != nil {
@@ -109,6 +146,24 @@ func (y *cycle) commitOnce(ctx context.Context, plan *grlv1.AdoptRunResponse, du
 	wanted, err := limitsfile.Load(sources(plan.GetFiles()))
 	if err != nil {
 		return err
+	}
+	if y.flushes() {
+		for _, service := range y.drift {
+			if services[service] {
+				continue
+			}
+			services[service] = true
+			if slices.ContainsFunc(wanted, func(s limiter.Service) bool { return s.Name == service }) {
+				continue
+			}
+			now, err := y.present(ctx, service)
+			if err != nil {
+				return err
+			}
+			if now != nil {
+				wanted = append(wanted, *now)
+			}
+		}
 	}
 	var changed []limitsfile.Source
 	for _, want := range wanted {
@@ -156,6 +211,9 @@ func (y *cycle) message(due []string) string {
 	slices.Sort(lines)
 	if more := len(lines) - mostLines; more > 0 {
 		lines = append(lines[:mostLines], fmt.Sprintf("and %d more", more))
+	}
+	if len(due) == 0 {
+		return fmt.Sprintf("rlc: limits of earlier cycles (run %d)\n", y.run.GetId())
 	}
 	limits := "limits"
 	if len(due) == 1 {

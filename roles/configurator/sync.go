@@ -25,6 +25,8 @@ const (
 	// syncTries bounds how often a commit is made anew because others pushed in
 	// between.
 	syncTries = 10
+	// maxProblem bounds what is told of a failure, in bytes.
+	maxProblem = 2000
 	// machine is the source of revisions that the configurator made.
 	machine = "rlc"
 )
@@ -89,18 +91,19 @@ func refusal(err error) *grlv1.Refusal {
 	return nil
 }
 
-// problem returns an error for people, with the first places that it names.
+// problem returns an error for people, on one line.
 func problem(err error) string {
-	const most = 5
-	lines := []string{err.Error()}
-	r := refusal(err)
-	for _, p := range r.GetProblems()[:min(most, len(r.GetProblems()))] {
-		lines = append(lines, fmt.Sprintf("%s:%d:%d: %s", p.GetWhere(), p.GetLine(), p.GetColumn(), p.GetText()))
+	text := err.Error()
+	var refused *connect.Error
+	if errors.As(err, &refused) {
+		text = strings.ReplaceAll(text, refused.Code().String()+": ", "")
 	}
-	for _, f := range r.GetFindings()[:min(most, len(r.GetFindings()))] {
-		lines = append(lines, strings.TrimPrefix(f.GetBucket()+": "+f.GetText(), ": "))
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
 	}
-	return strings.Join(lines, "; ")
+	text = strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "; ")
+	return strings.ToValidUTF8(text[:min(len(text), maxProblem)], "")
 }
 
 // sync takes in what was pushed, applies it, and writes what people changed at
@@ -166,7 +169,11 @@ func (c *Configurator) applyFiles(ctx context.Context, head repository.Version, 
 // configurator changed is written with its own run.
 func (c *Configurator) mirror(ctx context.Context, head repository.Version, files []limitsfile.Source, kept []*grlv1.Conflict) (bool, error) {
 	byRevision := make(map[uint64][]*grlv1.Conflict)
+	c.drift = nil
 	for _, k := range kept {
+		if service, _, _ := strings.Cut(k.GetBucket(), "/"); k.GetRevision().GetSource() == machine && !slices.Contains(c.drift, service) {
+			c.drift = append(c.drift, service)
+		}
 		if k.GetRevision().GetSource() != machine {
 			byRevision[k.GetRevision().GetNumber()] = append(byRevision[k.GetRevision().GetNumber()], k)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // MaxMemory bounds what is remembered of one bucket, in bytes.
-const MaxMemory = 64 << 10
+const MaxMemory = 512 << 10
 
 const keyMemory = "rlc-memory/"
 

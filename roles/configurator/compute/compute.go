@@ -64,12 +64,13 @@ func (c Cycle) memory(w Work, m Memory) Memory {
 		m = Memory{Of: of} // other requests: what was learnt is not about them
 	}
 	m.ComputedAt, m.Policy = c.Now, w.Spec.Name
-	switch {
-	case w.Bucket.CandidateRPS == 0:
+	switch now := w.Bucket.CandidateRPS; {
+	case now == 0:
 		m.CandidateSince = time.Time{}
-	case m.CandidateSince.IsZero():
-		m.CandidateSince = c.Now
+	case m.CandidateSince.IsZero() || now < m.CandidateRPS:
+		m.CandidateSince = c.Now // what was clean for a higher one need not be for it
 	}
+	m.CandidateRPS = w.Bucket.CandidateRPS
 	return m
 }
 
@@ -199,7 +200,14 @@ func (j *judging) boundOne(learnt *Unit, key int, in policy.BoundInput) policy.B
 	if in.PresentRPS > 0 {
 		learnt.step(key, in.PresentRPS, j.cycle.Now, period)
 	}
-	return policy.Bound(j.work.Spec, in)
+	b := policy.Bound(j.work.Spec, in)
+	if j.work.Bucket.Behavior == limiter.Allow && (b.Rule == "triple" || b.Rule == "step") {
+		// What drops nothing may move as far as it likes.
+		free := in
+		free.PresentRPS, free.DownFromRPS = 0, 0
+		return policy.Bound(j.work.Spec, free)
+	}
+	return b
 }
 
 // period returns within which a limit may be lowered by one step: a cycle, and
@@ -225,7 +233,9 @@ func (j *judging) bound(v *verdict, learnt *Unit, r policy.Result, u history.Uni
 		return
 	}
 	hour := j.cycle.Now.In(zone).Hour()
-	whole := present == nil || j.newDay || j.work.Bucket.TimeZone != zoneName(zone)
+	// Else only the present hour: the others were computed at the beginning of the
+	// day, unless that waits for a person.
+	whole := present == nil || r.Hourly == nil || j.newDay || j.work.Spec.Mode == policy.Propose || j.work.Bucket.TimeZone != zoneName(zone)
 	v.hourly = make([]float64, hours)
 	for h := range hours {
 		at := nextHour(j.cycle.Now, h, zone)

@@ -79,7 +79,7 @@ func TestCompute(t *testing.T) {
 		{"proposed", bucket(900), "kind: peak\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, 1100, "it would have dropped nothing of the history, the present one"},
 		{"candidate", bucket(1300), "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, 1300, "1,300 → 1,100 rps"},
 		{"candidate that hardly moves", shadowed, "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED, 1300, ""},
-		{"bucket in shadow", allow, "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, 1600, ""},
+		{"bucket in shadow", allow, "kind: peak\nmode: shadow\n", of(steady), grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, 1100, "2,000 → 1,100 rps"},
 		{"young history", bucket(900), "kind: peak\nmode: apply\n", of(minutes(monday, 9, wave)), grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, 1100, "proposed only, since there are 9 days of history and not 21"},
 		{"broken history", bucket(900), "kind: peak\nmode: apply\n", history.Bucket{Name: "shop/all", Units: []history.Unit{{Refused: "coverage"}}}, grlv1.RunOutcome_RUN_OUTCOME_REFUSED, 0, "less than 80 %"},
 		{"not to be lowered", bucket(2000), "kind: peak\nmode: apply\n", history.Bucket{Name: "shop/all", Units: []history.Unit{{Series: steady, NoLower: "own_drops"}}}, grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED, 2000, "not lowered, since grl itself dropped"},

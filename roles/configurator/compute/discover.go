@@ -18,8 +18,6 @@ import (
 const (
 	// mostFound bounds the buckets that are found for one service.
 	mostFound = 20
-	// leastSeen is how much of an hour must have been seen for its mean.
-	leastSeen = 10 * time.Minute
 )
 
 // Discover returns buckets in shadow for services without limits, from who sent
@@ -34,20 +32,27 @@ func Discover(now time.Time, spec *policy.Spec, services []limiter.Service, traf
 		known[services[i].Name] = true
 	}
 	seen := make(map[string]map[limiter.Match]load)
+	first := make(map[string]int64) // service → the first hour in which it was seen
+	for _, h := range traffic {
+		for _, s := range h.GetServices() {
+			if at, ok := first[s.GetService()]; !ok || h.GetStartMs() < at {
+				first[s.GetService()] = h.GetStartMs()
+			}
+		}
+	}
 	for _, h := range traffic {
 		start := time.UnixMilli(h.GetStartMs()).UTC()
-		span := min(now.Sub(start), time.Hour)
-		if span < leastSeen {
-			continue
+		if now.Sub(start) < time.Hour {
+			continue // is not over
 		}
 		for _, s := range h.GetServices() {
-			if known[s.GetService()] || !spec.Match.Service.Match(s.GetService()) {
-				continue
+			if known[s.GetService()] || !spec.Match.Service.Match(s.GetService()) || first[s.GetService()] == h.GetStartMs() {
+				continue // also of a first hour, which may have begun in its middle
 			}
 			if seen[s.GetService()] == nil {
 				seen[s.GetService()] = make(map[limiter.Match]load)
 			}
-			addHour(seen[s.GetService()], spec.Discover.By, start, span, s.GetPairs())
+			addHour(seen[s.GetService()], spec.Discover.By, start, s.GetPairs())
 		}
 	}
 	var found []*grlv1.RunResult
@@ -72,7 +77,7 @@ func (l load) highest() (at time.Time, rps float64) {
 }
 
 // addHour adds the pairs of one hour to what they would be matched by.
-func addHour(matches map[limiter.Match]load, by policy.DiscoverBy, start time.Time, span time.Duration, pairs []*grlv1.PairCounts) {
+func addHour(matches map[limiter.Match]load, by policy.DiscoverBy, start time.Time, pairs []*grlv1.PairCounts) {
 	for _, p := range pairs {
 		m := limiter.Match{Caller: limiter.Pattern(p.GetCaller()), Procedure: limiter.Pattern(p.GetProcedure())}
 		switch by {
@@ -87,7 +92,7 @@ func addHour(matches map[limiter.Match]load, by policy.DiscoverBy, start time.Ti
 		if matches[m] == nil {
 			matches[m] = make(load)
 		}
-		matches[m][start] += float64(p.GetOffered()) / span.Seconds()
+		matches[m][start] += float64(p.GetOffered()) / time.Hour.Seconds()
 	}
 }
 

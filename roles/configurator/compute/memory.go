@@ -18,9 +18,10 @@ type Memory struct {
 	Of string `json:"of,omitempty"`
 	// Units has what each unit learnt, by instance.
 	Units map[string]Unit `json:"units,omitempty"`
-	// CandidateSince is since when the bucket has had a candidate; zero: it has
-	// none.
+	// CandidateSince is since when the bucket has had a candidate that was never
+	// lowered, CandidateRPS the present one; zero: it has none.
 	CandidateSince time.Time `json:"candidate_since,omitzero"`
+	CandidateRPS   float64   `json:"candidate_rps,omitempty"`
 }
 
 // Unit is what one unit of a bucket learnt.
@@ -51,6 +52,33 @@ func ParseMemory(data []byte) (Memory, error) {
 		return Memory{}, fmt.Errorf("read memory of a bucket: %w", err)
 	}
 	return m, nil
+}
+
+// tooFar is how far ahead of the clock a time may be that was written by another
+// one.
+const tooFar = 5 * time.Minute
+
+// At returns m as far as it can be true at a time: what is of the future was
+// written by a clock that was wrong, and would put off all cycles until then.
+func (m Memory) At(now time.Time) Memory {
+	if m.ComputedAt.After(now.Add(tooFar)) {
+		m.ComputedAt = time.Time{}
+	}
+	if m.CandidateSince.After(now.Add(tooFar)) {
+		m.CandidateSince = time.Time{}
+	}
+	return m
+}
+
+// WithSteps returns m with the steps of next and nothing else of it: what must be
+// known of a limit before it is lowered.
+func (m Memory) WithSteps(next Memory) Memory {
+	units := make(map[string]Unit, len(next.Units))
+	for instance, u := range next.Units {
+		units[instance] = Unit{Learnt: m.Units[instance].Learnt, Steps: u.Steps}
+	}
+	m.Of, m.Units = next.Of, units
+	return m
 }
 
 // Stale reports whether m is not about the work: of another policy, or of other

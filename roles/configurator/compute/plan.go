@@ -5,6 +5,7 @@ package compute
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"grl/limiter"
 	"grl/policy"
 	"grl/policy/policyfile"
+	"grl/roles/configurator/history"
 )
 
 // Work is one bucket that a policy computes.
@@ -22,6 +24,32 @@ type Work struct {
 
 // Least returns how long a history must be for the policy to lower a limit.
 func (w Work) Least() time.Duration { return kind(w.Spec).Least }
+
+// WithoutHistory returns the units of a bucket whose policy looks at no history:
+// each region that has a limit of its own, there or in the policy.
+func (w Work) WithoutHistory() history.Bucket {
+	h := history.Bucket{Name: w.Bucket.FullName()}
+	if w.Bucket.Scope != limiter.Region {
+		h.Units = []history.Unit{{}}
+		return h
+	}
+	regions := make(map[string]bool)
+	for region := range w.Bucket.Regions {
+		regions[region] = true
+	}
+	for _, q := range w.Spec.Quota {
+		for region := range q.Regions {
+			regions[region] = true
+		}
+	}
+	for _, region := range slices.Sorted(maps.Keys(regions)) {
+		h.Units = append(h.Units, history.Unit{Instance: region})
+	}
+	if len(h.Units) == 0 {
+		h.Units = []history.Unit{{}} // all regions have the same limit
+	}
+	return h
+}
 
 // Plan returns the buckets of services that specs compute, in the order of their
 // names. A bucket that blocks has no limit to compute.

@@ -16,8 +16,9 @@ const (
 )
 
 // cleanDays returns how many of the days that ended before now, one after
-// another, were clean for a candidate that was there all the time.
-func cleanDays(units []history.Unit, since, now time.Time) int {
+// another, were clean for a candidate: it was there, and neither its own counts
+// nor the history say that it would have dropped more than it may.
+func cleanDays(units []history.Unit, candidateRPS float64, since, now time.Time) int {
 	if since.IsZero() || len(units) == 0 {
 		return 0
 	}
@@ -26,10 +27,12 @@ func cleanDays(units []history.Unit, since, now time.Time) int {
 		n := 0
 		for i := len(u.Days) - 1; i >= 0; i-- {
 			d := u.Days[i]
-			if d.Start.Add(24 * time.Hour).After(now) {
+			end := d.Start.Add(24 * time.Hour)
+			if end.After(now) {
 				continue // is not over
 			}
-			if d.Start.Before(since) || d.Coverage < cleanCoverage || d.CandidateDropped > cleanShare*d.Offered {
+			if d.Start.Before(since) || d.Coverage < cleanCoverage || d.CandidateDropped > cleanShare*d.Offered ||
+				above(u.Series.Between(d.Start, end), candidateRPS) > cleanShare {
 				break
 			}
 			n++
@@ -39,6 +42,28 @@ func cleanDays(units []history.Unit, since, now time.Time) int {
 		}
 	}
 	return fewest
+}
+
+// above returns the share of a series that lies above a limit; 1 if nothing of it
+// is known.
+func above(s policy.Series, limitRPS float64) float64 {
+	var over, all float64
+	known := false
+	for _, rps := range s.RPS {
+		if policy.Known(rps) {
+			known = true
+			over += max(0, rps-limitRPS)
+			all += rps
+		}
+	}
+	switch {
+	case !known:
+		return 1
+	case all == 0:
+		return 0
+	default:
+		return over / all
+	}
 }
 
 // promotes reports whether the policy makes a candidate the limit now.

@@ -43,16 +43,28 @@ func (j *judging) result(r *grlv1.RunResult, h history.Bucket) {
 	}
 	r.Mode = modes[mode]
 	j.settle(r, h, after, mode)
-	share := func(m *grlv1.ComputedLimit) float64 { return dropped(lead, m, j.work.Bucket, zoneOf(j.work.Spec)) }
-	r.Numbers = append(r.Numbers,
-		&grlv1.RunNumber{Name: "dropped_before", Value: share(r.GetBefore()), Unit: "ratio"},
-		&grlv1.RunNumber{Name: "dropped_after", Value: share(after), Unit: "ratio"})
 	if r.Outcome != grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED {
 		r.DailyPeaks = daily(lead.series, j.cycle.Now)
-		r.Reason += "; it would have dropped " + shareText(share(after)) + " of the history"
-		if was := shareText(share(r.GetBefore())); was != shareText(share(after)) {
-			r.Reason += ", the present one " + was
-		}
+	}
+	if known(lead.series) > 0 {
+		j.evidence(r, lead, after)
+	}
+}
+
+// evidence says what the limits, before and after, would have dropped of the
+// history.
+func (j *judging) evidence(r *grlv1.RunResult, lead verdict, after *grlv1.ComputedLimit) {
+	zone := zoneOf(j.work.Spec)
+	was, is := dropped(lead, r.GetBefore(), j.work.Bucket, zone), dropped(lead, after, j.work.Bucket, zone)
+	r.Numbers = append(r.Numbers,
+		&grlv1.RunNumber{Name: "dropped_before", Value: was, Unit: "ratio"},
+		&grlv1.RunNumber{Name: "dropped_after", Value: is, Unit: "ratio"})
+	if r.Outcome == grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED {
+		return
+	}
+	r.Reason += "; it would have dropped " + shareText(is) + " of the history"
+	if shareText(was) != shareText(is) {
+		r.Reason += ", the present one " + shareText(was)
 	}
 }
 
@@ -111,7 +123,7 @@ func (j *judging) sentence(computed []verdict) string {
 	}
 	lead := computed[0]
 	parts = append(parts, told(lead.notes)...)
-	if lead.short {
+	if lead.short && j.work.Spec.Mode == policy.Apply {
 		parts = append(parts, fmt.Sprintf("proposed only, since there are %.0f days of history and not %.0f",
 			known(lead.series).Hours()/24, kind(j.work.Spec).Least.Hours()/24))
 	}
@@ -141,7 +153,7 @@ func (j *judging) after(computed []verdict) *grlv1.ComputedLimit {
 			m.RegionsHourly[v.instance] = &grlv1.HourlyLimits{Rps: v.hourly}
 		}
 	}
-	if j.work.Bucket.Scope == limiter.Region {
+	if j.work.Bucket.Scope == limiter.Region && len(m.RegionsRps) > 0 {
 		// A region that is new, and of which nothing is known, gets the highest.
 		m.Rps = slices.Max(slices.Collect(maps.Values(m.RegionsRps)))
 		m.HourlyRps = nil
@@ -175,8 +187,8 @@ func (j *judging) settle(r *grlv1.RunResult, h history.Bucket, after *grlv1.Comp
 func (j *judging) shadow(r *grlv1.RunResult, h history.Bucket, computed *grlv1.ComputedLimit) {
 	before := r.GetBefore()
 	r.After = proto.CloneOf(before)
-	if days := cleanDays(h.Units, j.memory.CandidateSince, j.cycle.Now); promotes(j.work.Spec, days) && len(before.GetRegionsRps()) == 0 {
-		b := policy.Bound(j.work.Spec, policy.BoundInput{At: j.cycle.Now, LimitRPS: before.GetCandidateRps(), PresentRPS: before.GetRps()})
+	if days := cleanDays(h.Units, before.GetCandidateRps(), j.memory.CandidateSince, j.cycle.Now); promotes(j.work.Spec, days) && len(before.GetRegionsRps()) == 0 {
+		b := j.promoted(h.Units[0], before)
 		r.After.Rps, r.After.HourlyRps, r.After.TimeZone, r.After.CandidateRps = b.LimitRPS, nil, "", 0
 		r.Outcome = grlv1.RunOutcome_RUN_OUTCOME_PROMOTED
 		r.Reason = policy.Sentence(before.GetRps(), b, fmt.Sprintf("the candidate, which would have dropped nothing of note for %d days", days))
@@ -194,6 +206,17 @@ func (j *judging) shadow(r *grlv1.RunResult, h history.Bucket, computed *grlv1.C
 	if next == 0 {
 		r.Reason += "; so no candidate is needed"
 	}
+}
+
+// promoted returns the limit that a candidate becomes, within the rails.
+func (j *judging) promoted(u history.Unit, before *grlv1.ComputedLimit) policy.Bounded {
+	learnt := j.learnt[u.Instance]
+	peaks := highest(u.Series.Between(j.cycle.Now.Add(-week), j.cycle.Now), time.UTC)
+	b := j.boundOne(&learnt, constant, policy.BoundInput{
+		At: j.cycle.Now, LimitRPS: before.GetCandidateRps(), PresentRPS: before.GetRps(), PeakRPS: slices.Max(peaks[:]), NoLower: u.NoLower,
+	})
+	j.learnt[u.Instance] = learnt
+	return b
 }
 
 // candidateOf returns the one limit that stands for all of a computed one.

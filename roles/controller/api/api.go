@@ -28,8 +28,9 @@ const (
 	maxNames   = 16 << 20                 // bytes of what names many buckets
 	maxRequest = 1 << 20                  // bytes of any other
 
-	appliesAtOnce = 2               // of the largest requests, that are read or made; others wait
-	applyTime     = 2 * time.Minute // that one may take to be sent
+	appliesAtOnce = 2                // of the largest requests, that are read or made; others wait
+	applyTime     = 2 * time.Minute  // that one may take to be sent
+	historyTime   = 10 * time.Minute // that a history may take to be read
 
 	mostRows  = 1_000 // of a list
 	usualRows = 100
@@ -80,8 +81,19 @@ func Routes(o Options, more ...connect.HandlerOption) []Route {
 	add(grlv1connect.NewAuditServiceHandler(auditService{o}, options...))
 	add(grlv1connect.NewPolicyServiceHandler(policyService{o}, options...))
 	add(grlv1connect.NewRLCServiceHandler(rlc, options...))
-	add(grlv1connect.NewConfiguratorServiceHandler(machine, options...))
+	path, handler := grlv1connect.NewConfiguratorServiceHandler(machine, options...)
+	add(path, readInTime(handler))
 	return routes
+}
+
+// readInTime ends a history that is not taken: few are read at once.
+func readInTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == grlv1connect.ConfiguratorServiceReadHistoryProcedure {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(historyTime)) // a network of tests has none
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // large are the procedures that take all limits files at once.

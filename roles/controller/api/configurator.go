@@ -130,16 +130,18 @@ func (s configuratorService) attend(ctx context.Context, r *grlv1.AttendRequest)
 	return out, err
 }
 
-// statusBytes returns a status as it is kept: with as many conflicts as fit.
+// statusBytes returns a status as it is kept: with as many conflicts as fit, and
+// a problem that is cut. However large it is, the lease is not refused for it.
 func statusBytes(m *grlv1.ConfiguratorStatus) ([]byte, error) {
 	if m == nil {
 		return nil, nil
 	}
+	m.RepositoryProblem = desk.Shown(m.GetRepositoryProblem(), maxReason)
 	for proto.Size(m) > maxStatus && len(m.Conflicts) > 0 {
 		m.Conflicts = m.Conflicts[:len(m.Conflicts)/2]
 	}
-	if size := proto.Size(m); size > maxStatus {
-		return nil, invalid("status", "has %d bytes, at most %d", size, maxStatus)
+	if proto.Size(m) > maxStatus {
+		m = &grlv1.ConfiguratorStatus{RepositoryProblem: "the status is too large to be shown"}
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
