@@ -28,6 +28,7 @@ type build struct {
 	units  map[string]*unitBuild // by instance
 	// used are the lanes that were taken, whole, and spare those that may be.
 	used, spare []lane
+	err         error // why the bucket cannot be read; no more is taken in
 }
 
 // unitBuild is one limit that is being read.
@@ -45,7 +46,14 @@ func newBuild(w *Wanted, s *span, spare []lane) *build {
 
 // add takes in a cell of the bucket.
 func (b *build) add(c *grlv1.CellHistory) {
-	u := b.unit(b.wanted.instance(c.Instance))
+	instance := b.wanted.instance(c.Instance)
+	if b.err == nil && b.units[instance] == nil {
+		b.err = b.wanted.checkInstance(instance, maps.Keys(b.units))
+	}
+	if b.err != nil {
+		return
+	}
+	u := b.unit(instance)
 	for z, rows := range c.Zones {
 		for i := range min(len(rows), len(u.rows[z])) {
 			u.rows[z][i] |= rows[i]
@@ -174,7 +182,10 @@ func (l *lane) higherLane(other *lane) {
 
 // bucket returns the bucket, all its cells taken in.
 func (b *build) bucket(q Query, caps []period) Bucket {
-	out := Bucket{Name: b.wanted.Bucket.FullName()}
+	out := Bucket{Name: b.wanted.Bucket.FullName(), Err: b.err}
+	if b.err != nil {
+		return out
+	}
 	instances := b.wanted.instances(maps.Keys(b.units))
 	for _, instance := range instances {
 		u := b.unit(instance)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"grl/limiter"
@@ -25,8 +26,11 @@ const (
 	maxLine = 4096
 	// maxInstances is how many instances a file may have.
 	maxInstances = 1024
-	// maxSteps bounds what the times of a file may span.
-	maxSteps = 32_000_000
+	// maxSteps bounds the steps of all instances of a file together, whose memory
+	// a few rows far apart can claim.
+	maxSteps = 20_000_000
+	// linesAtOnce is how many lines are read before a look at the context.
+	linesAtOnce = 4096
 )
 
 // CSV reads a directory with a file SERVICE/BUCKET.csv or .csv.gz for each
@@ -52,14 +56,18 @@ func (f *CSV) Read(ctx context.Context, q Query, fn func(Bucket) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := fn(readFile(root, q, &q.Buckets[i])); err != nil {
+		b := readFile(ctx, root, q, &q.Buckets[i])
+		if err := ctx.Err(); err != nil { // the bucket is not to blame
+			return err
+		}
+		if err := fn(b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readFile(root *os.Root, q Query, w *Wanted) Bucket {
+func readFile(ctx context.Context, root *os.Root, q Query, w *Wanted) Bucket {
 	file, in, err := openFile(root, w.Bucket.FullName())
 	if errors.Is(err, fs.ErrNotExist) {
 		return w.none(q, time.Minute)
@@ -68,7 +76,7 @@ func readFile(root *os.Root, q Query, w *Wanted) Bucket {
 		return Bucket{Name: w.Bucket.FullName(), Err: err}
 	}
 	defer file.Close()
-	b, err := readRows(in, q, w)
+	b, err := readRows(ctx, in, q, w)
 	if err != nil {
 		return Bucket{Name: w.Bucket.FullName(), Err: fmt.Errorf("%s: %w", file.Name(), err)}
 	}
@@ -76,14 +84,14 @@ func readFile(root *os.Root, q Query, w *Wanted) Bucket {
 }
 
 func openFile(root *os.Root, name string) (*os.File, io.Reader, error) {
-	file, err := root.Open(name + ".csv")
+	file, err := openRegular(root, name+".csv")
 	if err == nil {
 		return file, file, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	if file, err = root.Open(name + ".csv.gz"); err != nil {
+	if file, err = openRegular(root, name+".csv.gz"); err != nil {
 		return nil, nil, err
 	}
 	in, err := gzip.NewReader(file)
@@ -94,22 +102,42 @@ func openFile(root *os.Root, name string) (*os.File, io.Reader, error) {
 	return file, in, nil
 }
 
+// openRegular opens a file that ends: a pipe or device may not.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else a pipe waits for who writes
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // rowFile is the rows of a file, by instance.
 type rowFile struct {
+	wanted     *Wanted
 	counts     bool // else rates
 	instanced  bool
 	byInstance map[string][]row // rates, or counts
 }
 
 // readRows reads a file and lays its rows out.
-func readRows(in io.Reader, q Query, w *Wanted) (Bucket, error) {
-	f := rowFile{byInstance: make(map[string][]row)}
+func readRows(ctx context.Context, in io.Reader, q Query, w *Wanted) (Bucket, error) {
+	f := rowFile{wanted: w, byInstance: make(map[string][]row)}
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, maxLine), maxLine)
 	line := 0
 	for scanner.Scan() {
 		if line++; line > maxRows {
 			return Bucket{}, fmt.Errorf("more than %d lines", maxRows)
+		}
+		if line%linesAtOnce == 0 && ctx.Err() != nil {
+			return Bucket{}, ctx.Err()
 		}
 		var err error
 		if text := strings.TrimSuffix(scanner.Text(), "\r"); line == 1 {
@@ -156,8 +184,13 @@ func (f *rowFile) row(text string) error {
 	if f.instanced && len(columns) == 3 {
 		instance = columns[2]
 	}
-	if f.byInstance[instance] == nil && len(f.byInstance) == maxInstances {
-		return fmt.Errorf("more than %d instances", maxInstances)
+	if f.byInstance[instance] == nil {
+		if len(f.byInstance) == maxInstances {
+			return fmt.Errorf("more than %d instances", maxInstances)
+		}
+		if err := f.wanted.checkInstance(instance, maps.Keys(f.byInstance)); err != nil {
+			return err
+		}
 	}
 	f.byInstance[instance] = append(f.byInstance[instance], row{time.Unix(at, 0), load})
 	return nil
@@ -170,8 +203,8 @@ func (f *rowFile) bucket(q Query, w *Wanted) (Bucket, error) {
 		return w.none(q, time.Minute), nil
 	}
 	n := int((q.To.Sub(first) + step - 1) / step)
-	if n > maxSteps {
-		return Bucket{}, fmt.Errorf("steps of %v from %v on: more than %d", step, first.UTC(), maxSteps)
+	if n > maxSteps/len(f.byInstance) {
+		return Bucket{}, fmt.Errorf("steps of %v from %v on, of %d instances: more than %d in all", step, first.UTC(), len(f.byInstance), maxSteps)
 	}
 	lanes := make(map[string]*lane)
 	for _, instance := range slices.Sorted(maps.Keys(f.byInstance)) {
@@ -221,7 +254,9 @@ func (f *rowFile) units(q Query, w *Wanted, lanes map[string]*lane) Bucket {
 }
 
 // step returns the commonest distance of rows of one instance, and the first
-// time in the query; 0: there is no row in it.
+// time in the query; 0: there is no row in it. One below a minute needs as many
+// rows as a history that is computed from: two rows a second apart are no reason
+// to lay out weeks of seconds.
 func (f *rowFile) step(q Query) (step time.Duration, first time.Time) {
 	seen := make(map[time.Duration]int)
 	for _, rows := range f.byInstance {
@@ -246,6 +281,9 @@ func (f *rowFile) step(q Query) (step time.Duration, first time.Time) {
 		if n > most || n == most && d < step {
 			step, most = d, n
 		}
+	}
+	if most < leastSteps-1 {
+		step = max(step, time.Minute)
 	}
 	return min(step, day), first
 }

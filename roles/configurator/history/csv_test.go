@@ -3,11 +3,15 @@ package history_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,7 +158,10 @@ func TestCSVErrors(t *testing.T) {
 		{"a line without end", "s/b.csv", "t_unix,rps\n" + strings.Repeat("1", 1<<20), "line 2: bufio.Scanner: token too long"},
 		{"not packed", "s/b.csv.gz", "t_unix,rps\n", "gzip: invalid header"},
 		{"cut off", "s/b.csv.gz", zipped(t, file("t_unix,rps", time.Minute, func(i int, _ time.Time) string { return fmt.Sprint(i * i) }))[:1000], "unexpected EOF"},
-		{"a directory", "s/b.csv/x", "", "is a directory"},
+		{"a directory", "s/b.csv/x", "", "s/b.csv is no regular file"},
+		{"two rows a second apart of many instances", "s/b.csv", secondsApart(40, 10), "of 40 instances: more than 20000000 in all"},
+		{"instances that are no text", "s/b.csv", "t_unix,rps,instance\n1,1,a\n1,1,caf\xe9\n", `line 3: instance "caf\xe9" of 4 bytes`},
+		{"an instance of a long name", "s/b.csv", "t_unix,rps,instance\n1,1," + strings.Repeat("x", 257) + "\n", "of 257 bytes: want at most 256"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,6 +189,107 @@ func TestCSVErrors(t *testing.T) {
 			t.Error("no error")
 		}
 	})
+}
+
+// secondsApart are rows a second apart, at the beginning of the week, of some
+// instances.
+func secondsApart(instances, rows int) string {
+	var b strings.Builder
+	b.WriteString("t_unix,rps,instance\n")
+	for i := range instances {
+		for s := range rows {
+			fmt.Fprintf(&b, "%d,1,i%d\n", night.Add(-week).Unix()+int64(s), i)
+		}
+	}
+	return b.String()
+}
+
+func TestCSVStepOfFewRows(t *testing.T) {
+	tests := []struct {
+		name            string
+		instances, rows int
+		step            time.Duration
+	}{
+		{"two rows", 1, 2, time.Minute},
+		{"four rows of two instances", 2, 2, time.Minute},
+		{"as many as are computed from", 1, 10, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := readCSV(t, limiter.Bucket{}, "s/b.csv", secondsApart(tt.instances, tt.rows))
+			if b.Err != nil || b.Units[0].Series.Step != tt.step {
+				t.Errorf("%+v", b)
+			}
+		})
+	}
+}
+
+// TestCSVFewRowsOfManyInstances: a small file cannot claim the memory of a large
+// one.
+func TestCSVFewRowsOfManyInstances(t *testing.T) {
+	content := secondsApart(1024, 2) // 2,048 distances of a second
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b := readCSV(t, limiter.Bucket{}, "s/b.csv", content)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; b.Err == nil || used > 100<<20 {
+		t.Errorf("%d MiB, %v; want an error and at most 100", used>>20, b.Err)
+	}
+}
+
+func TestCSVPipe(t *testing.T) {
+	for _, name := range []string{"b.csv", "b.csv.gz"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "s"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(filepath.Join(dir, "s", name), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			q := want(limiter.Bucket{Name: "b"})
+			q.From, q.To = night.Add(-week), night
+			got, err := collect(t, history.NewCSV(dir), q)
+			if b := got["s/b"]; err != nil || b.Err == nil || !strings.Contains(b.Err.Error(), "is no regular file") {
+				t.Errorf("%+v, %v", b, err)
+			}
+		})
+	}
+}
+
+// endsAtRead is a context that ends when it is asked a second time.
+type endsAtRead struct {
+	context.Context
+	asked int
+}
+
+func (c *endsAtRead) Err() error {
+	if c.asked++; c.asked > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestCSVEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "s"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// What is wrong with the last line is not seen any more.
+	content := file("t_unix,rps", time.Minute, func(int, time.Time) string { return "1" }) + "x\n"
+	if err := os.WriteFile(filepath.Join(dir, "s", "b.csv"), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	q := want(limiter.Bucket{Name: "b"})
+	q.From, q.To = night.Add(-week), night
+	ctx := &endsAtRead{Context: t.Context()}
+	err := history.NewCSV(dir).Read(ctx, q, func(b history.Bucket) error {
+		t.Errorf("%+v is given", b)
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || ctx.asked > 5 {
+		t.Errorf("Read = %v after %d looks at the context, want that it was cancelled at the second", err, ctx.asked)
+	}
 }
 
 func FuzzCSV(f *testing.F) {

@@ -154,6 +154,9 @@ func (t *taking) part(s *model.SampleStream) *lane {
 		b.err = fmt.Errorf("more than %d values of label %q", maxParts, b.kind().label)
 		return nil
 	}
+	if b.err = b.wanted.checkInstance(p, maps.Keys(b.parts)); b.err != nil {
+		return nil
+	}
 	n := int(t.query.To.Sub(t.query.From) / t.step)
 	l = newLane(t.query.From, t.step, n)
 	l.total, l.dropped = make([]float64, n), make([]float64, n)

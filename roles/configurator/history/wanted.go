@@ -1,14 +1,45 @@
 package history
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"grl/limiter"
 	"grl/policy"
 )
+
+const (
+	// maxRegions is how many regions of a bucket a limits file may have.
+	maxRegions = 200
+	// maxName bounds the name of a zone or caller, in bytes, as limits files do.
+	maxName = 256
+)
+
+// checkInstance returns what keeps one more instance from being taken in beside
+// those found so far. A region gets a limit, so a limits file must be able to
+// have it; "" is none.
+func (w *Wanted) checkInstance(name string, found iter.Seq[string]) error {
+	if w.Bucket.Scope != limiter.Region {
+		if len(name) > maxName || !utf8.ValidString(name) {
+			return fmt.Errorf("instance %.80q of %d bytes: want at most %d bytes of UTF-8", name, len(name), maxName)
+		}
+		return nil
+	}
+	if _, configured := w.Bucket.Regions[name]; configured || name == "" {
+		return nil
+	}
+	if err := limiter.CheckName(name); err != nil {
+		return fmt.Errorf("region: %w", err)
+	}
+	if len(w.instances(found)) >= maxRegions {
+		return fmt.Errorf("region %q: more than %d regions", name, maxRegions)
+	}
+	return nil
+}
 
 // instances returns the units that a bucket has, those found among them: of
 // scope region at least the regions that have a limit of their own.
