@@ -32,11 +32,12 @@ type file struct {
 }
 
 // openFile opens, checks and migrates the file at path. A damaged one is set
-// aside, and warning says where it went.
+// aside, and warning says where it went, or what was left out of one that is
+// sound but for that.
 func openFile(ctx context.Context, path string, sc *schema) (f *file, warning string, err error) {
-	f, err = tryOpen(ctx, path, sc)
+	f, warning, err = tryOpen(ctx, path, sc)
 	if !isDamage(err) {
-		return f, "", err
+		return f, warning, err
 	}
 	cause := err
 	aside, err := setAside(path)
@@ -44,46 +45,45 @@ func openFile(ctx context.Context, path string, sc *schema) (f *file, warning st
 		return nil, "", fmt.Errorf("set damaged %s aside: %w", sc.name, err)
 	}
 	warning = fmt.Sprintf("%s was damaged (%v): it is set aside as %s, an empty one takes its place", sc.name, cause, aside)
-	f, err = tryOpen(ctx, path, sc)
+	f, _, err = tryOpen(ctx, path, sc) // an empty one warns of nothing
 	return f, warning, err
 }
 
-func tryOpen(ctx context.Context, path string, sc *schema) (*file, error) {
+func tryOpen(ctx context.Context, path string, sc *schema) (f *file, warning string, err error) {
 	fresh, err := touch(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if !fresh {
 		if err := checkHeader(path); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	f, err := connect(path, sc.synchronous, fresh)
-	if err != nil {
-		return nil, err
+	if f, err = connect(path, sc.synchronous, fresh); err != nil {
+		return nil, "", err
 	}
-	if err := f.prepare(ctx, sc, fresh); err != nil {
-		return nil, errors.Join(err, f.close())
+	if warning, err = f.prepare(ctx, sc, fresh); err != nil {
+		return nil, "", errors.Join(err, f.close())
 	}
-	return f, nil
+	return f, warning, nil
 }
 
-func (f *file) prepare(ctx context.Context, sc *schema, fresh bool) error {
+func (f *file) prepare(ctx context.Context, sc *schema, fresh bool) (warning string, err error) {
 	if !fresh {
 		if err := f.quickCheck(ctx); err != nil {
-			return err
+			return "", err
 		}
 		// What a failed sync left in the write-ahead log may be in the page
 		// cache only: copied into the database and synced, it can be trusted.
 		if err := f.checkpoint(ctx); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := sc.migrate(ctx, f); err != nil {
-		return err
+		return "", err
 	}
 	if err := sc.checkObjects(ctx, f); err != nil {
-		return err
+		return "", err
 	}
 	return sc.verify(ctx, f)
 }

@@ -47,16 +47,23 @@ func (s *Store) get(ctx context.Context, keys []string) ([]Record, error) {
 
 // scanRecord returns ErrDamaged for a row that is not as it was written.
 func scanRecord(scan func(...any) error) (Record, error) {
-	var r Record
-	var sum int64
-	if err := scan(&r.Key, &r.Value, &r.Version, &sum); err != nil {
+	r, sum, err := scanRow(scan)
+	if err != nil {
 		return Record{}, err
 	}
 	if sum != r.sum() {
-		return Record{}, fmt.Errorf("%w: record %q", ErrDamaged, r.Key)
+		return Record{}, r.damaged()
 	}
 	return r, nil
 }
+
+// scanRow returns a row as it is, and the sum that it had when it was written.
+func scanRow(scan func(...any) error) (r Record, sum int64, err error) {
+	err = scan(&r.Key, &r.Value, &r.Version, &sum)
+	return r, sum, err
+}
+
+func (r *Record) damaged() error { return fmt.Errorf("%w: record %q", ErrDamaged, r.Key) }
 
 func (r *Record) sum() int64 { return sum{}.text(r.Key).blob(r.Value).int(int64(r.Version)).crc() }
 

@@ -27,8 +27,8 @@ type schema struct {
 	// makes the tables in an empty file.
 	migrations []migration
 	// verify returns errDamaged if values that Open relies on are not as they
-	// were written.
-	verify func(context.Context, *file) error
+	// were written. What it left out of the file, the warning says.
+	verify func(context.Context, *file) (warning string, err error)
 }
 
 // migration changes tables and content, in a transaction.
@@ -56,7 +56,7 @@ func historySchema() *schema {
 		name:        "history.db",
 		synchronous: "NORMAL",
 		migrations:  []migration{statements(historySQL)},
-		verify:      func(context.Context, *file) error { return nil }, // rows are checked when read
+		verify:      func(context.Context, *file) (string, error) { return "", nil }, // rows are checked when read
 	}
 }
 

@@ -51,7 +51,8 @@ type Store struct {
 // mode 0700, files with 0600. A file of an older version is migrated; if one
 // is newer than this binary, Open returns an error before it changes anything.
 // A damaged file is set aside under another name, never deleted, an empty one
-// takes its place, and Warnings says so. ErrInUse if another process, or
+// takes its place, and Warnings says so; but of grl.db damaged records that can
+// be made anew, such as runs of the configurator, are deleted by themselves. ErrInUse if another process, or
 // another Store of this one, has dir open. Call Close when done.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	s, err := open(ctx, dir)
@@ -116,7 +117,7 @@ func (s *Store) Close() error {
 }
 
 // Warnings returns what a person should hear about, oldest first: files set
-// aside by Open, damaged rows that were left out since. Empty when all is well.
+// aside by Open, damaged records that it deleted, damaged rows that were left out since. Empty when all is well.
 func (s *Store) Warnings() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,37 +47,3 @@ func (t *tally) write(ctx context.Context, tx *sql.Tx) error {
 		int64(t.version), t.records, t.digest, t.sum())
 	return err
 }
-
-// verifyRecords reads all records, which must be in order to be found, and
-// compares them with the tally.
-func verifyRecords(ctx context.Context, f *file) error {
-	want, err := readTally(ctx, f.read)
-	if err != nil {
-		return err
-	}
-	rows, err := f.read.QueryContext(ctx, "SELECT key, value, version, sum FROM records ORDER BY key")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	have, last := tally{version: want.version}, ""
-	for rows.Next() {
-		r, err := scanRecord(rows.Scan)
-		if err != nil {
-			return err
-		}
-		if r.Key <= last {
-			return fmt.Errorf("%w: record %q follows %q", ErrDamaged, r.Key, last)
-		}
-		last = r.Key
-		have.records++
-		have.digest ^= r.sum()
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if have != want {
-		return fmt.Errorf("%w: %d records, want %d, or others", ErrDamaged, have.records, want.records)
-	}
-	return nil
-}
