@@ -109,8 +109,8 @@ func (l *Ledger) beginRun(ctx context.Context, act Act, r Run) (Run, error) {
 		return Run{}, err
 	}
 	err := l.change(ctx, []string{keyRunHead}, func(ctx context.Context, records []store.Record) (*plan, error) {
-		var last uint64
-		if err := decode(records[0], &last); err != nil {
+		last, err := l.lastRun(ctx, records[0])
+		if err != nil {
 			return nil, err
 		}
 		next.ID = last + 1
@@ -122,6 +122,19 @@ func (l *Ledger) beginRun(ctx context.Context, act Act, r Run) (Run, error) {
 		return p, nil
 	})
 	return next.Run, err
+}
+
+// lastRun returns the id given out last. If the record of it is not there, it is
+// that of the newest run: the record may have been damaged, and left out.
+func (l *Ledger) lastRun(ctx context.Context, head store.Record) (last uint64, err error) {
+	if head.Version != 0 {
+		return last, decode(head, &last)
+	}
+	newest, err := l.Runs(ctx, 0, 1)
+	if len(newest) > 0 {
+		last = newest[0].ID
+	}
+	return last, err
 }
 
 // abandon returns the plan that makes a run fail, if it is open. No other one can

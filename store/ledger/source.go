@@ -8,7 +8,8 @@ import (
 )
 
 // Source is where limits files came from, such as "limits directory", and the
-// hash of their content.
+// hash of their content, or another text on one line that is to be found again;
+// see MaxSourceText.
 type Source struct{ Name, Hash string }
 
 const keySource = "source/"
