@@ -125,7 +125,7 @@ func (a *application) merge(ctx context.Context, head *snapshot, bases *bases) (
 	var all []merged
 	open := make(map[string]*contest)
 	for _, service := range a.named(head) {
-		m := merging{service: service, head: head.documents[service], ours: a.ours[service], owed: bases.lane.Owed}
+		m := merging{service: service, head: head.documents[service], ours: a.ours[service], owed: bases.lane.Owed[service]}
 		var err error
 		if m.base, err = bases.document(ctx, service); err != nil {
 			return nil, nil, err

@@ -1,8 +1,6 @@
 package desk
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
@@ -46,15 +44,6 @@ func bucketText(b *limiter.Bucket) string {
 		lines[i] = line[min(len(line), len("  - ")):]
 	}
 	return strings.Join(lines, "")
-}
-
-// hashItem stands for the text of an item in a lane; "" for one that is absent.
-func hashItem(text string) string {
-	if text == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
 }
 
 // isBucket reports whether an item is a bucket.

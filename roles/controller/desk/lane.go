@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"grl/store/ledger"
 )
 
 // baseSuffix ends the name of the source under which a lane is kept.
@@ -12,8 +14,9 @@ const baseSuffix = " base"
 // peopleSource is the source of what people apply.
 const peopleSource = "apply"
 
-// maxLaneBytes bounds a lane as it is stored.
-const maxLaneBytes = 512 << 10
+// maxLaneBytes bounds a lane as it is stored; what is left is for the hash of
+// the files.
+const maxLaneBytes = ledger.MaxSourceText - 1<<10
 
 // lane says what limits files that come the same way were last applied at: the
 // base of the next ones.
@@ -22,9 +25,10 @@ type lane struct {
 	All uint64 `json:"all,omitempty"`
 	// Services has later revisions, at which those of single services were.
 	Services map[string]uint64 `json:"services,omitempty"`
-	// Owed has, by item, the hash of what the files said where a later edit was
-	// kept instead; see hashItem.
-	Owed map[string]string `json:"owed,omitempty"`
+	// Owed has, by service, what the files said where a later edit was kept
+	// instead. Without it files that did not change would seem to ask for what
+	// was there before that edit, the machine's too.
+	Owed map[string]owed `json:"kept,omitempty"`
 }
 
 // lane reads what a source was last applied at.
@@ -48,7 +52,7 @@ func (l *lane) base(service string) uint64 { return max(l.All, l.Services[servic
 // all: there are no other services. kept has what the files say of items where
 // that was not taken.
 func (l *lane) applied(revision uint64, services []string, all bool, kept map[string]string) lane {
-	next := lane{All: l.All, Services: map[string]uint64{}, Owed: map[string]string{}}
+	next := lane{All: l.All, Services: map[string]uint64{}, Owed: map[string]owed{}}
 	named := make(map[string]bool, len(services))
 	for _, s := range services {
 		named[s] = true
@@ -63,13 +67,19 @@ func (l *lane) applied(revision uint64, services []string, all bool, kept map[st
 			next.Services[service] = revision
 		}
 	}
-	for key, hash := range l.Owed {
-		if !all && !named[serviceOf(key)] {
-			next.Owed[key] = hash
+	for service, items := range l.Owed {
+		if !all && !named[service] {
+			next.Owed[service] = items
 		}
 	}
+	// The services of what was kept are among those applied, so nothing that l
+	// has is written to.
 	for key, text := range kept {
-		next.Owed[key] = hashItem(text)
+		service := serviceOf(key)
+		if next.Owed[service] == nil {
+			next.Owed[service] = owed{}
+		}
+		next.Owed[service][markOf(key)] = markOf(text)
 	}
 	return next
 }
@@ -81,7 +91,16 @@ func (l *lane) text() (string, error) {
 		return "", err
 	}
 	if len(text) > maxLaneBytes {
-		return "", invalid("files", "too many services were applied in parts, or too many later edits are not in the files: export the configuration, and apply all of it with prune")
+		return "", invalid("files", "%d services were applied in parts, and %d later edits are not in the files, which is more than is remembered (%d bytes, at most %d): export the configuration, and apply all of it with prune",
+			len(l.Services), l.edits(), len(text), maxLaneBytes)
 	}
 	return string(text), nil
+}
+
+func (l *lane) edits() int {
+	n := 0
+	for _, items := range l.Owed {
+		n += len(items)
+	}
+	return n
 }

@@ -14,9 +14,9 @@ type merging struct {
 	base, head, ours *document
 	// outranked are the items in which ours wins over what the head changed.
 	outranked map[string]bool
-	// owed has, by item, the hash of what the files said when they were last
-	// applied where that was not what the base revision says.
-	owed map[string]string
+	// owed has what the files said when they were last applied where that was
+	// not what the base revision says.
+	owed owed
 }
 
 // merged is what comes of it.
@@ -75,7 +75,7 @@ func hasBucket(m items) bool {
 // owes reports whether an item is owed to the files.
 func (m merging) owes(of ...items) bool {
 	for _, key := range keys(of...) {
-		if _, ok := m.owed[key]; ok {
+		if _, ok := m.owed.of(key); ok {
 			return true
 		}
 	}
@@ -83,15 +83,15 @@ func (m merging) owes(of ...items) bool {
 }
 
 func (m merging) changedOurs(key string, base, ours items) bool {
-	if was, ok := m.owed[key]; ok {
-		return hashItem(ours[key]) != was
+	if was, ok := m.owed.of(key); ok {
+		return markOf(ours[key]) != was
 	}
 	return ours[key] != base[key]
 }
 
 func (m merging) changedTheirs(key string, base, head items) bool {
-	if was, ok := m.owed[key]; ok {
-		return hashItem(head[key]) != was
+	if was, ok := m.owed.of(key); ok {
+		return markOf(head[key]) != was
 	}
 	return head[key] != base[key]
 }

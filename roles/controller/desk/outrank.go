@@ -15,7 +15,7 @@ const revisionsOutranked = 1_000
 type contest struct {
 	service string
 	base    uint64 // of the files
-	owed    string // see merging.owed; only if isOwed
+	owed    mark   // see merging.owed; only if isOwed
 	isOwed  bool
 	is      string // its text after the revision that is looked at
 }
@@ -24,7 +24,7 @@ type contest struct {
 // from.
 func (c *contest) begun(revision uint64) bool {
 	if c.isOwed {
-		return hashItem(c.is) == c.owed
+		return markOf(c.is) == c.owed
 	}
 	return revision <= c.base
 }
@@ -38,7 +38,7 @@ func (m merging) contests(base uint64, clashes []string) map[string]*contest {
 	all := make(map[string]*contest, len(clashes))
 	for _, key := range clashes {
 		c := &contest{service: m.service, base: base, is: head[key]}
-		c.owed, c.isOwed = m.owed[key]
+		c.owed, c.isOwed = m.owed.of(key)
 		all[key] = c
 	}
 	return all
