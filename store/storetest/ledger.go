@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ func RunLedger(t *testing.T, open func(testing.TB) store.Engine) {
 		{"apply of the same makes no revision", testSame},
 		{"apply refuses what cannot be kept", testInvalidChange},
 		{"sources", testSources},
+		{"large sources", testLargeSources},
 		{"one of many writers wins", testOneWins},
 		{"manifest and bodies", testBodies},
 		{"large documents", testLargeDocuments},
@@ -227,6 +229,11 @@ func testInvalidChange(t *testing.T, b *book) {
 		`service "\xff"`:  func(c *ledger.Change) { c.Documents["\xff"] = nil },
 		"no name of 1 to": func(c *ledger.Change) { c.Documents[strings.Repeat("s", 257)] = nil },
 		"at most 20":      func(c *ledger.Change) { c.Sources = make([]ledger.Source, 21) },
+		"text of 257":     func(c *ledger.Change) { c.Sources = []ledger.Source{{Name: "s", Hash: strings.Repeat("h", 257)}} },
+		"on one line":     func(c *ledger.Change) { c.Sources = []ledger.Source{{Name: "s", Hash: "a\nb"}} },
+		"at most 393216": func(c *ledger.Change) {
+			c.Sources = []ledger.Source{{Name: "s", Hash: "h"}, {Name: "s base", Hash: strings.Repeat("h", ledger.MaxSourceText)}}
+		},
 		"name of 0 bytes": func(c *ledger.Change) { c.Sources = []ledger.Source{{}} },
 		"unknown state":   func(c *ledger.Change) { c.Rollout = &ledger.Rollout{} },
 	}
@@ -275,6 +282,25 @@ func testSources(t *testing.T, b *book) {
 	load(1, "h3", change("a", "2")) // the files caught up with the edit
 	want("h3", 2)
 	b.wantSound(t, 2) // what changed nothing has no entry
+}
+
+// The worst is a text of which JSON escapes all, beside the longest entry.
+func testLargeSources(t *testing.T, b *book) {
+	long := strings.Repeat("\x01", 2*ledger.MaxText)
+	for i, size := range []int{1, 929, 64 << 10, ledger.MaxSourceText - 1} {
+		c := change("a", fmt.Sprint(i))
+		text := strings.Repeat(`"`, size)
+		c.Sources = []ledger.Source{{Name: "apply", Hash: "h"}, {Name: "apply base", Hash: text}}
+		c.Reason, c.Before, c.After, c.Subjects = long, long, long, slices.Repeat([]string{long}, 1000)
+		c.Rollout = &ledger.Rollout{Revision: uint64(i + 1), From: uint64(i), State: ledger.RolloutRunning, StartedAt: noon, StepAt: noon}
+		r := b.mustApply(t, uint64(i), c)
+		if r.SourceHash != "h" {
+			t.Errorf("r%d has a source hash of %d bytes, want that of the first source", r.Number, len(r.SourceHash))
+		}
+		if got, revision, err := b.LastSource(t.Context(), "apply base"); err != nil || got != text || revision != r.Number {
+			t.Errorf("LastSource = %d bytes, r%d, %v, want %d, r%d", len(got), revision, err, size, r.Number)
+		}
+	}
 }
 
 func testOneWins(t *testing.T, b *book) {
