@@ -196,7 +196,8 @@ func (l *loop) judge() {
 	share := l.dropped / l.offered
 	first, last := l.held[0], l.held[len(l.held)-1]
 	l.t.Logf("dropped %.4f %% of %.0f normal requests; limit %.0f rps at first, %.0f at last", 100*share, l.offered, first, last)
-	for _, day := range slices.SortedFunc(maps.Keys(l.worst), func(a, b time.Time) int { return cmp.Compare(l.worst[b], l.worst[a]) })[:5] {
+	days := slices.SortedFunc(maps.Keys(l.worst), func(a, b time.Time) int { return cmp.Compare(l.worst[b], l.worst[a]) })
+	for _, day := range days[:min(3, len(days))] {
 		l.t.Logf("%s: dropped %.0f", day.Format("Mon 2 Jan"), l.worst[day])
 	}
 	if share > 0.001 {

@@ -29,8 +29,9 @@ func (w Work) Least() time.Duration { return kind(w.Spec).Least }
 // each region that has a limit of its own, there or in the policy.
 func (w Work) WithoutHistory() history.Bucket {
 	h := history.Bucket{Name: w.Bucket.FullName()}
+	nothing := policy.Series{Step: time.Minute}
 	if w.Bucket.Scope != limiter.Region {
-		h.Units = []history.Unit{{}}
+		h.Units = []history.Unit{{Series: nothing}}
 		return h
 	}
 	regions := make(map[string]bool)
@@ -43,10 +44,10 @@ func (w Work) WithoutHistory() history.Bucket {
 		}
 	}
 	for _, region := range slices.Sorted(maps.Keys(regions)) {
-		h.Units = append(h.Units, history.Unit{Instance: region})
+		h.Units = append(h.Units, history.Unit{Instance: region, Series: nothing})
 	}
 	if len(h.Units) == 0 {
-		h.Units = []history.Unit{{}} // all regions have the same limit
+		h.Units = []history.Unit{{Series: nothing}} // all regions have the same limit
 	}
 	return h
 }

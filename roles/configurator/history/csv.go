@@ -118,6 +118,10 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
+// oldestExport is how old a file may be for what is missing at its end to be not
+// there yet.
+const oldestExport = 48 * time.Hour
+
 // rowFile is the rows of a file, by instance.
 type rowFile struct {
 	wanted     *Wanted
@@ -202,6 +206,7 @@ func (f *rowFile) bucket(q Query, w *Wanted) (Bucket, error) {
 	if step == 0 {
 		return w.none(q, time.Minute), nil
 	}
+	q.To = f.end(q.To, step)
 	n := int((q.To.Sub(first) + step - 1) / step)
 	if n > maxSteps/len(f.byInstance) {
 		return Bucket{}, fmt.Errorf("steps of %v from %v on, of %d instances: more than %d in all", step, first.UTC(), len(f.byInstance), maxSteps)
@@ -219,6 +224,23 @@ func (f *rowFile) bucket(q Query, w *Wanted) (Bucket, error) {
 		lanes[instance] = l
 	}
 	return f.units(q, w, lanes), nil
+}
+
+// end returns until when the rows reach, if that is shortly before to: an export
+// is older than the cycle that reads it, and what came later is not missing.
+func (f *rowFile) end(to time.Time, step time.Duration) time.Time {
+	var newest time.Time
+	for _, rows := range f.byInstance {
+		for _, r := range rows {
+			if end := r.at.Add(step); end.After(newest) {
+				newest = end
+			}
+		}
+	}
+	if age := to.Sub(newest); age > 0 && age <= oldestExport {
+		return newest
+	}
+	return to
 }
 
 // units makes units of the instances: one each for regions, else their sum or
