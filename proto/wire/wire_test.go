@@ -233,8 +233,11 @@ func TestEachFieldIsCarried(t *testing.T) {
 	}
 	var walk func(path string, v reflect.Value)
 	walk = func(path string, v reflect.Value) {
-		if path == "Service.Buckets.Cap" {
+		switch path {
+		case "Service.Buckets.Cap":
 			return // made by the receiver, of a cap
+		case "Service.Buckets.Hourly", "Service.Buckets.RegionHourly", "Service.Buckets.TimeZone":
+			return // the controller sends what holds now
 		}
 		switch v.Kind() {
 		case reflect.Struct:
