@@ -27,7 +27,7 @@ func ServeCommand() *cobra.Command {
 	var insecure bool
 	cmd := &cobra.Command{
 		Use:   "serve --role ROLE[,ROLE…]",
-		Short: "Run roles: client, aggregator, controller, or all of them",
+		Short: "Run roles: client, aggregator, controller, configurator, or all of them",
 		Long: `Run one role or several in this process, until SIGTERM or SIGINT; then readiness
 turns 503, requests in flight finish, and grl exits with 0. A second signal ends at
 once. SIGHUP reads the limits directory and the configuration again.
@@ -37,7 +37,7 @@ configuration file and the defaults, the first that is set. docs/config.md says
 what each key means; below, each has its flag and its variable.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringSliceVar(&names, "role", nil, "client, aggregator, controller or all; several with commas or by repeating")
+	cmd.Flags().StringSliceVar(&names, "role", nil, "client, aggregator, controller, configurator or all; several with commas or by repeating")
 	cmd.Flags().StringVar(&file, "config", "", "configuration `file` (default: "+defaultFile+" if there is one)")
 	cmd.Flags().BoolVar(&insecure, "insecure-i-know", false, "allow control ports that other machines can reach in plain text")
 	keys := pflag.NewFlagSet("keys", pflag.ContinueOnError)
