@@ -46,6 +46,18 @@ func Normalize(s limiter.Service) []byte {
 	return w.Bytes()
 }
 
+// BucketText returns a bucket as it stands in a limits file in canonical form, at
+// the margin.
+func BucketText(b *limiter.Bucket) string {
+	file := string(Normalize(limiter.Service{Name: b.Service, Buckets: []limiter.Bucket{*b}}))
+	_, item, _ := strings.Cut(file, "buckets:\n")
+	lines := strings.SplitAfter(item, "\n")
+	for i, line := range lines {
+		lines[i] = line[min(len(line), len("  - ")):]
+	}
+	return strings.Join(lines, "")
+}
+
 // writer gathers lines.
 type writer struct{ bytes.Buffer }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -211,13 +210,6 @@ func newName(m limiter.Match, taken map[string]bool) string {
 // limits file can have it.
 func bucketText(b limiter.Bucket) (string, bool) {
 	file := limitsfile.Normalize(limiter.Service{Name: b.Service, Buckets: []limiter.Bucket{b}})
-	if _, err := limitsfile.Parse(b.Service, file); err != nil || math.IsInf(b.LimitRPS, 0) {
-		return "", false
-	}
-	_, item, _ := strings.Cut(string(file), "buckets:\n")
-	lines := strings.SplitAfter(item, "\n")
-	for i, line := range lines {
-		lines[i] = line[min(len(line), len("  - ")):]
-	}
-	return strings.Join(lines, ""), true
+	_, err := limitsfile.Parse(b.Service, file)
+	return limitsfile.BucketText(&b), err == nil
 }

@@ -85,7 +85,7 @@ func (e *Edit) of(head *snapshot) (madeEdit, editState, error) {
 		switch {
 		case present == nil:
 			return m, editOpen, checkBucket(&m.after, e.Owner)
-		case bucketText(present) == bucketText(e.New):
+		case limitsfile.BucketText(present) == limitsfile.BucketText(e.New):
 			return m, editDone, nil
 		default:
 			return m, editSuperseded, nil

@@ -23,7 +23,7 @@ func itemsOf(doc *document) items {
 	m[doc.service.Name] = attributesText(doc.service)
 	for i := range doc.service.Buckets {
 		b := &doc.service.Buckets[i]
-		m[b.FullName()] = bucketText(b)
+		m[b.FullName()] = limitsfile.BucketText(b)
 	}
 	return m
 }
@@ -33,17 +33,6 @@ func attributesText(s *limiter.Service) string {
 	bare := *s
 	bare.Buckets = nil
 	return string(limitsfile.Normalize(bare))
-}
-
-// bucketText returns a bucket as in a limits file, at the margin.
-func bucketText(b *limiter.Bucket) string {
-	file := string(limitsfile.Normalize(limiter.Service{Name: b.Service, Buckets: []limiter.Bucket{*b}}))
-	_, item, _ := strings.Cut(file, "buckets:\n")
-	lines := strings.SplitAfter(item, "\n")
-	for i, line := range lines {
-		lines[i] = line[min(len(line), len("  - ")):]
-	}
-	return strings.Join(lines, "")
 }
 
 // isBucket reports whether an item is a bucket.
