@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
 	"roles/configurator":            {"limiter", "limiter/limitsfile", "policy", "policy/policyfile", protoTree, "roles/configurator/compute", "roles/configurator/history", "roles/configurator/repository", "roles/configurator/webhook"},
-	"roles/configurator/compute":    {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "roles/configurator/history"},
+	"roles/configurator/compute":    {"limiter", "limiter/limitsfile", "policy", "policy/policyfile", protoTree, "roles/configurator/history"},
 	"roles/configurator/history":    {"limiter", "policy", protoTree},
 	"roles/configurator/repository": {"limiter/limitsfile"},
 	"roles/configurator/webhook":    {},
@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 
 	"policy":            {"limiter"},
 	"policy/backtest":   {"limiter", "policy"},
-	"policy/guard":      {"limiter"},
+	"policy/guard":      {"limiter", "policy"},
 	"policy/policyfile": {"limiter", "limiter/yamlfile", "policy"},
 
 	"policy/backtest/internal/measure": {"policy", "policy/backtest"}, // a program of task rlc-tables

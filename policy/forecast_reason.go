@@ -59,7 +59,7 @@ func (h *hourly) reason(l hourLimit) string {
 // made returns what the limit is made of.
 func (h *hourly) made(l hourLimit) string {
 	c := &h.calibration
-	peak := "the peak of the last " + lasting(c.at.Sub(c.from)) + ", " + rate(c.peak) + " rps"
+	peak := "the peak of the last " + lasting(c.at.Sub(c.from)) + ", " + Rate(c.peak) + " rps"
 	most := atMost(capShare, c.peak*h.second, c.step, peak)
 	if !Known(l.forecast) {
 		if c.basis != constant {
@@ -67,7 +67,7 @@ func (h *hourly) made(l hourLimit) string {
 		}
 		return most
 	}
-	forecast := "the forecast of " + rate(l.forecast/h.second) + " rps by the " + c.slot() + " before and the shape of the week"
+	forecast := "the forecast of " + Rate(l.forecast/h.second) + " rps by the " + c.slot() + " before and the shape of the week"
 	if c.basis == highestOf {
 		forecast += ", or the highest of the same " + c.slot() + " in the weeks"
 	}

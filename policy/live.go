@@ -101,12 +101,12 @@ func (l *liveLimit) numbers() []Number {
 
 // reason returns the part of the sentence; at is when the event is.
 func (p live) reason(l liveLimit, now, at time.Time) string {
-	peak := "the peak of the last " + lasting(now.Sub(l.window.Time(l.known.first))) + ", " + rate(l.peak) + " rps"
+	peak := "the peak of the last " + lasting(now.Sub(l.window.Time(l.known.first))) + ", " + Rate(l.peak) + " rps"
 	hours := "the last " + lasting(liveSpan)
 	if l.yesterday {
 		hours = "the same " + lasting(liveSpan) + " yesterday"
 	}
-	load := "the highest step of " + hours + ", " + rate(l.load) + " rps on " + p.spec.when(l.at, l.window.Step)
+	load := "the highest step of " + hours + ", " + Rate(l.load) + " rps on " + p.spec.when(l.at, l.window.Step)
 	times := ratio(liveTimes) + " times " + load
 	text := times
 	switch l.by {

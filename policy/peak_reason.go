@@ -63,7 +63,7 @@ func (p peak) reason(in Input, o outlook) string {
 		if o.second != 1 {
 			second = " (its highest second, " + ratio(o.second) + " times the mean)"
 		}
-		parts = append(parts, "the peak of "+span+", "+rate(o.peak)+" rps on "+at+second)
+		parts = append(parts, "the peak of "+span+", "+Rate(o.peak)+" rps on "+at+second)
 		if o.sparse() {
 			parts = append(parts, "two standard deviations above it, since it is rare")
 		} else {

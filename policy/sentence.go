@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"math"
 	"strconv"
 	"time"
 )
@@ -10,12 +9,12 @@ import (
 // 14,000 rps: " and the reason of the result, then what bounded it. A present
 // limit of 0 is none.
 func Sentence(presentRPS float64, bounded Bounded, reason string) string {
-	text := rate(bounded.LimitRPS) + " rps"
+	text := Rate(bounded.LimitRPS) + " rps"
 	switch {
 	case presentRPS > 0 && bounded.LimitRPS == presentRPS:
 		text += " stays"
 	case presentRPS > 0:
-		text = rate(presentRPS) + " → " + text
+		text = Rate(presentRPS) + " → " + text
 	}
 	if reason != "" {
 		text += ": " + reason
@@ -24,18 +23,6 @@ func Sentence(presentRPS float64, bounded Bounded, reason string) string {
 		text += "; " + bounded.Words
 	}
 	return text
-}
-
-// rate writes requests per second as people do: 1,240, 0.5.
-func rate(rps float64) string {
-	if rps < 100 {
-		return strconv.FormatFloat(rps, 'g', 3, 64)
-	}
-	digits := strconv.FormatFloat(math.Round(rps), 'f', 0, 64)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }
 
 // percent writes a share with three digits at most.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"grl/limiter"
+	"grl/policy"
 	"pgregory.net/rapid"
 )
 
@@ -339,7 +340,7 @@ func TestJudgeConstantHours(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
-		Rate(1239.6): "1,240", Rate(0.5): "0.5", Rate(99.95): "100", Rate(1e9): "1,000,000,000", Rate(12.345): "12.3",
+		policy.Rate(1239.6): "1,240", policy.Rate(0.5): "0.5", policy.Rate(99.95): "100", policy.Rate(1e9): "1,000,000,000", policy.Rate(12.345): "12.3",
 		Percent(0.05): "5 %", Percent(0.0512): "5.1 %", Percent(0.3712): "37 %", Percent(0): "0 %", Percent(1): "100 %",
 	} {
 		if got != want {

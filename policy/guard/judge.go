@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"grl/limiter"
+	"grl/policy"
 )
 
 // Judge returns what the rails say of the pairs that a change touches, in their
@@ -58,7 +59,7 @@ func many(pairs []Pair, buckets int) []Finding {
 	}
 	return []Finding{{
 		Rail: ManyBuckets, NeedsForce: true,
-		Text: fmt.Sprintf("changes %s of %s buckets at once, more than %s", count(changed), count(buckets), Percent(mostOfBuckets)),
+		Text: fmt.Sprintf("changes %s of %s buckets at once, more than %s", policy.Count(changed), policy.Count(buckets), Percent(mostOfBuckets)),
 	}}
 }
 
@@ -127,7 +128,7 @@ func belowPeak(p Pair, m measured) (Finding, bool) {
 	}
 	return Finding{
 		Rail: BelowPeak, Bucket: p.Name(), NeedsForce: true,
-		Text: fmt.Sprintf("limit of %s rps%s is below half of %s, %s rps", Rate(g.limit), g.where, g.highest, Rate(g.peak)),
+		Text: fmt.Sprintf("limit of %s rps%s is below half of %s, %s rps", policy.Rate(g.limit), g.where, g.highest, policy.Rate(g.peak)),
 	}, true
 }
 
@@ -142,7 +143,7 @@ func abovePresent(p Pair, m measured) (Finding, bool) {
 		}
 		g := m.loosest
 		f.Text = fmt.Sprintf("takes away a limit of %s rps%s, and up to %s rps were offered in the last %d days, more than %d times as much",
-			Rate(g.present), g.where, Rate(g.peak), Days, mostOfPresent)
+			policy.Rate(g.present), g.where, policy.Rate(g.peak), Days, mostOfPresent)
 		return f, true
 	}
 	if p.After.Block {
@@ -151,7 +152,7 @@ func abovePresent(p Pair, m measured) (Finding, bool) {
 	for _, at := range newHours(p).all() {
 		if instance, ok := at.raised(); ok {
 			f.Text = fmt.Sprintf("limit of %s rps%s is above %d times the present one, %s rps",
-				Rate(at.After.Limit(instance)), at.where(instance), mostOfPresent, Rate(at.Before.Limit(instance)))
+				policy.Rate(at.After.Limit(instance)), at.where(instance), mostOfPresent, policy.Rate(at.Before.Limit(instance)))
 			return f, true
 		}
 	}
@@ -187,7 +188,7 @@ func predicted(p Pair, m measured) (Finding, bool) {
 			f.Text += fmt.Sprintf("; counted in shadow: %s", Percent(m.shadowed))
 		}
 	case m.now:
-		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; there is no history to tell more", Percent(m.after), Rate(m.nowRPS))
+		f.Text = fmt.Sprintf("would drop %s of the %s rps that are offered now; there is no history to tell more", Percent(m.after), policy.Rate(m.nowRPS))
 	default:
 		f.Text = "cannot tell what it would drop: there is no history"
 	}
@@ -200,9 +201,9 @@ func blocks(f Finding, m measured) Finding {
 	f.Text = "would drop everything that it matches"
 	switch {
 	case m.known && m.tightest.peak > 0:
-		f.Text += fmt.Sprintf(", up to %s rps in the last %d days", Rate(m.tightest.peak), Days)
+		f.Text += fmt.Sprintf(", up to %s rps in the last %d days", policy.Rate(m.tightest.peak), Days)
 	case m.now:
-		f.Text += fmt.Sprintf(", %s rps now", Rate(m.nowRPS))
+		f.Text += fmt.Sprintf(", %s rps now", policy.Rate(m.nowRPS))
 	case m.known:
 		f.Text += ", which was nothing in the last 7 days"
 		return f

@@ -8,7 +8,6 @@ import (
 
 	"grl/limiter"
 	"grl/policy"
-	"grl/policy/guard"
 	grlv1 "grl/proto/grl/v1"
 	"grl/roles/configurator/history"
 )
@@ -320,4 +319,4 @@ func daily(s policy.Series, now time.Time) []float32 {
 }
 
 // rates writes a limit as people do.
-func rates(rps float64) string { return guard.Rate(rps) + " rps" }
+func rates(rps float64) string { return policy.Rate(rps) + " rps" }

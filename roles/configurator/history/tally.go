@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -145,7 +144,7 @@ func (t *tally) notes(c claim, s policy.Series, young bool) []string {
 	var notes []string
 	add := func(n int, text string) {
 		if n > 0 {
-			notes = append(notes, group(n)+" of "+group(t.steps)+" steps "+text)
+			notes = append(notes, policy.Count(n)+" of "+policy.Count(t.steps)+" steps "+text)
 		}
 	}
 	if t.taught < t.steps {
@@ -183,15 +182,6 @@ func reasons(ignore []policy.Ignore) string {
 		return ""
 	}
 	return ": " + strings.Join(all, ", ")
-}
-
-// group writes 1234567 as 1,234,567.
-func group(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }
 
 // shortly writes a step without the units that are 0: 5m, 1h.

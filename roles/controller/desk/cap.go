@@ -7,6 +7,7 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/limitsfile"
+	"grl/policy"
 	"grl/policy/guard"
 	"grl/proto/access"
 	"grl/store/ledger"
@@ -85,7 +86,7 @@ func (r *CapRequest) check() error {
 		refuse("rps", "a cap either blocks or has a limit")
 	case r.Block:
 	case !(limit >= limitsfile.MinRPS && limit <= limitsfile.MaxRPS): // also for NaN
-		refuse("rps", "%v is not from %v to %v; to drop everything, block", limit, limitsfile.MinRPS, guard.Rate(limitsfile.MaxRPS))
+		refuse("rps", "%v is not from %v to %v; to drop everything, block", limit, limitsfile.MinRPS, policy.Rate(limitsfile.MaxRPS))
 	}
 	if r.For < minCap || r.For > maxCap {
 		refuse("duration", "%v is not from %v to %v", r.For, minCap, maxCap)
@@ -147,9 +148,9 @@ func (d *Desk) effect(r CapRequest) Effect {
 		whose = r.Caller + "'s"
 	}
 	if e.DropShare == 0 {
-		e.Text = fmt.Sprintf("would drop nothing of %s %s rps now", whose, guard.Rate(offered))
+		e.Text = fmt.Sprintf("would drop nothing of %s %s rps now", whose, policy.Rate(offered))
 	} else {
-		e.Text = fmt.Sprintf("would drop %s of %s %s rps now", guard.Percent(e.DropShare), whose, guard.Rate(offered))
+		e.Text = fmt.Sprintf("would drop %s of %s %s rps now", guard.Percent(e.DropShare), whose, policy.Rate(offered))
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/limitsfile"
+	"grl/policy"
 	"grl/policy/guard"
 	"grl/proto/access"
 	"grl/roles/controller/desk"
@@ -185,7 +186,7 @@ func (r *rig) limits() string {
 			if b.Behavior == limiter.Allow {
 				shadow = "~"
 			}
-			parts = append(parts, b.FullName()+"="+shadow+guard.Rate(b.LimitRPS))
+			parts = append(parts, b.FullName()+"="+shadow+policy.Rate(b.LimitRPS))
 		}
 	}
 	return strings.Join(parts, " ")
