@@ -42,24 +42,13 @@ func (d *decoder) hourly(n *yamlfile.Node, path string) []float64 {
 }
 
 // regionHourly reads a mapping from region to the limits of its hours.
-func (d *decoder) regionHourly(n *yamlfile.Node, path string, places *hourlyPlaces) map[string][]float64 {
-	if !d.IsMapping(n, path, "a mapping from region to a list of 24 limits") {
-		return nil
-	}
-	if len(n.Pairs) == 0 || len(n.Pairs) > MaxRegions {
-		d.Fail(n.Place, path, fmt.Sprintf("%d regions", len(n.Pairs)), fmt.Sprintf("1 to %d", MaxRegions))
-		return nil
-	}
-	regions, seen := map[string][]float64{}, map[string]yamlfile.Place{}
-	places.regions = map[string]*yamlfile.Node{}
-	for _, p := range n.Pairs {
-		name := d.Name(p.Key, path, yamlfile.RegionName)
-		if first, again := seen[name]; again && name != "" {
-			d.Problem(p.Key.Place, yamlfile.Join(path, name), fmt.Sprintf("given twice: first on line %d, column %d", first.Line, first.Column))
+func (d *decoder) regionHourly(n *yamlfile.Node, path string, places *hourlyPlaces) (regions map[string][]float64) {
+	d.Regions(n, path, "a mapping from region to a list of 24 limits", MaxRegions, func(region string, v *yamlfile.Node, path string) {
+		if regions == nil {
+			regions, places.regions = map[string][]float64{}, map[string]*yamlfile.Node{}
 		}
-		seen[name] = p.Key.Place
-		regions[name], places.regions[name] = d.hourly(p.Value, yamlfile.Join(path, name)), p.Value
-	}
+		regions[region], places.regions[region] = d.hourly(v, path), v
+	})
 	return regions
 }
 

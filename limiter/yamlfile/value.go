@@ -195,3 +195,24 @@ func (d *Decoder) ItemsOf(n *Node, path, expected string, most int) []*Node {
 		return n.Items
 	}
 }
+
+// Regions reads a mapping from region to whatever read takes, of 1 to most
+// regions, each given once. A region whose name does not hold is read under "".
+func (d *Decoder) Regions(n *Node, path, expected string, most int, read func(region string, value *Node, path string)) {
+	if !d.IsMapping(n, path, expected) {
+		return
+	}
+	if len(n.Pairs) == 0 || len(n.Pairs) > most {
+		d.Fail(n.Place, path, fmt.Sprintf("%d regions", len(n.Pairs)), fmt.Sprintf("1 to %d", most))
+		return
+	}
+	seen := map[string]Place{}
+	for _, p := range n.Pairs {
+		name := d.Name(p.Key, path, RegionName)
+		if first, again := seen[name]; again && name != "" {
+			d.Problem(p.Key.Place, Join(path, name), fmt.Sprintf("given twice: first on line %d, column %d", first.Line, first.Column))
+		}
+		seen[name] = p.Key.Place
+		read(name, p.Value, Join(path, name))
+	}
+}

@@ -266,23 +266,13 @@ func (d *decoder) quota(n *yamlfile.Node, path string) (q policy.Quota) {
 	return q
 }
 
-func (d *decoder) regions(n *yamlfile.Node, path string) map[string]float64 {
-	if !d.IsMapping(n, path, "a mapping from region to requests per second, such as {eu: 400}") {
-		return nil
-	}
-	if len(n.Pairs) == 0 || len(n.Pairs) > MaxRegions {
-		d.Fail(n.Place, path, fmt.Sprintf("%d regions", len(n.Pairs)), fmt.Sprintf("1 to %d", MaxRegions))
-		return nil
-	}
-	regions, seen := map[string]float64{}, map[string]yamlfile.Place{}
-	for _, p := range n.Pairs {
-		name := d.Name(p.Key, path, yamlfile.RegionName)
-		if first, again := seen[name]; again && name != "" {
-			d.Problem(p.Key.Place, yamlfile.Join(path, name), fmt.Sprintf("given twice: first on line %d, column %d", first.Line, first.Column))
+func (d *decoder) regions(n *yamlfile.Node, path string) (regions map[string]float64) {
+	d.Regions(n, path, "a mapping from region to requests per second, such as {eu: 400}", MaxRegions, func(region string, v *yamlfile.Node, path string) {
+		if regions == nil {
+			regions = map[string]float64{}
 		}
-		seen[name] = p.Key.Place
-		regions[name] = d.rps(p.Value, yamlfile.Join(path, name), "")
-	}
+		regions[region] = d.rps(v, path, "")
+	})
 	return regions
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"grl/roles/command/simulate"
+	"grl/roles/command/terminal"
 	"grl/roles/fleet"
 )
 
@@ -103,11 +104,13 @@ func (f *simulateFlags) readLimits(errOut io.Writer) error {
 // run runs sections and writes what came of them: tables one by one, the other
 // formats at the end.
 func (f *simulateFlags) run(cmd *cobra.Command, sections []*simulate.Section) error {
-	progress := simulate.NewProgress(cmd.ErrOrStderr())
+	progress := terminal.NewLine(cmd.ErrOrStderr())
 	defer progress.Clear()
 	out := cmd.OutOrStdout()
 	for i, s := range sections {
-		err := s.Run(cmd.Context(), func(law string, at time.Duration) { progress.Second(s.Options.Scenario, law, at) })
+		err := s.Run(cmd.Context(), func(law string, at time.Duration) {
+			progress.Show("%s, %s: %d s", s.Options.Scenario, law, int(at/time.Second))
+		})
 		if err != nil {
 			return runError(err)
 		}

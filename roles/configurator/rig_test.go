@@ -14,7 +14,6 @@ import (
 	"grl/limiter"
 	"grl/limiter/limitsfile"
 	"grl/policy"
-	"grl/proto/access"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/roles/configurator/compute"
@@ -57,7 +56,7 @@ func newRig(t testing.TB, options ...func(*Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.network.Serve(t, "controller", asAdmin(ctl.Handler()))
+	r.network.Serve(t, "controller", rolestest.AsAdmin(ctl.Handler()))
 	client := r.network.Client(t)
 	r.client = client
 	r.admin.config = grlv1connect.NewConfigServiceClient(client, "http://controller")
@@ -74,13 +73,6 @@ func newRig(t testing.TB, options ...func(*Config)) *rig {
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	return r
-}
-
-func asAdmin(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := access.Identity{Person: &access.Person{Name: "ada", Level: access.Admin, By: "open"}, From: "test"}
-		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), id)))
-	})
 }
 
 // limits applies limits files, each one service.

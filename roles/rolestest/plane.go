@@ -111,7 +111,7 @@ func (p *Plane) runController(name string, config controller.Config) *controller
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Network.Serve(p.t, name, asAdmin(c.Handler()))
+	p.Network.Serve(p.t, name, AsAdmin(c.Handler()))
 	p.start(name, cancel, func() error {
 		defer st.Close()
 		return c.Run(ctx)

@@ -39,7 +39,7 @@ func WritePlot(w io.Writer, results []*backtest.Result) error {
 		p.section(r)
 		words = append(words, sentence(r))
 	}
-	p.at += 8
+	p.At += 8
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title desc">
 <title id="title">Offered load and limits in grl backtest</title>
 <desc id="desc">%s</desc>
@@ -47,7 +47,7 @@ func WritePlot(w io.Writer, results []*backtest.Result) error {
 %s</style>
 <rect class="page" width="100%%" height="100%%"/>
 %s</svg>
-`, plotWidth, p.at, plotWidth, p.at, html.EscapeString(strings.Join(words, " ")), plotStyle, p.String())
+`, plotWidth, p.At, plotWidth, p.At, html.EscapeString(strings.Join(words, " ")), plotStyle, p.String())
 	return err
 }
 
@@ -62,22 +62,8 @@ func figures(r *backtest.Result) string {
 		percent(r.FD, 3), percent(r.FDWorst, 2), ratio(r.H), ratio(r.T))
 }
 
-// plot is a picture that grows downwards.
-type plot struct {
-	strings.Builder
-	at int // the first free pixel
-}
-
-// text writes a text of a class at a place.
-func (p *plot) text(class string, x, y float64, text string) {
-	fmt.Fprintf(p, "<text class=%q x=%q y=%q>%s</text>\n", class, chart.Coordinate(x), chart.Coordinate(y), html.EscapeString(text))
-}
-
-// line draws a straight line of a class.
-func (p *plot) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(p, "<path class=%q d=\"M%s %sL%s %s\"/>\n", class,
-		chart.Coordinate(x1), chart.Coordinate(y1), chart.Coordinate(x2), chart.Coordinate(y2))
-}
+// plot is the picture of results.
+type plot struct{ chart.Picture }
 
 func (p *plot) rect(class string, x, y, width, height float64) {
 	fmt.Fprintf(p, "<rect class=%q x=%q y=%q width=%q height=%q/>\n", class,
@@ -87,23 +73,23 @@ func (p *plot) rect(class string, x, y, width, height float64) {
 func (p *plot) legend() {
 	x := float64(plotLeft)
 	for _, e := range []struct{ class, text string }{{"offered", "offered"}, {"limit", "limit"}, {"dropped", "above the limit"}} {
-		p.line(e.class, x, 26, x+28, 26)
-		p.text("text", x+36, 30, e.text)
+		p.Line(e.class, x, 26, x+28, 26)
+		p.Text("text", x+36, 30, e.text)
 		x += 150
 	}
 	for _, e := range []struct{ class, text string }{{"anomaly", "not normal"}, {"train", "learnt from, no limit yet"}} {
 		p.rect(e.class, x, 19, 28, 14)
-		p.text("text", x+36, 30, e.text)
+		p.Text("text", x+36, 30, e.text)
 		x += 150
 	}
-	p.at = legendFoot
+	p.At = legendFoot
 }
 
 // section draws a result below what is there.
 func (p *plot) section(r *backtest.Result) {
-	p.text("head", 16, float64(p.at+16), r.Name+", "+r.Policy)
-	p.text("end", plotRight, float64(p.at+16), figures(r))
-	p.at += 24
+	p.Text("head", 16, float64(p.At+16), r.Name+", "+r.Policy)
+	p.Text("end", plotRight, float64(p.At+16), figures(r))
+	p.At += 24
 	end := r.Series.Time(len(r.Series.RPS))
 	p.panel(r, "All of the history, the highest step of each pixel", r.Series.Start, end)
 	if r.Periods > 0 {
@@ -131,11 +117,11 @@ func sooner(a, b time.Time) time.Time {
 
 // panel draws [from, to) of a result.
 func (p *plot) panel(r *backtest.Result, title string, from, to time.Time) {
-	top, foot := float64(p.at+panelHead), float64(p.at+panelHead+plotHeight)
+	top, foot := float64(p.At+panelHead), float64(p.At+panelHead+plotHeight)
 	columns := newColumns(r, from, to)
 	x := timeAxis{from, to}
 	y := chart.NewAxis(1.05*columns.most(), 5, foot, top)
-	p.text("panel", 16, float64(p.at+16), title)
+	p.Text("panel", 16, float64(p.At+16), title)
 	p.shade("train", x, r.Series.Start, r.Tested.From, top)
 	for _, a := range r.Anomalies {
 		p.shade("anomaly", x, a.From, a.To, top)
@@ -150,7 +136,7 @@ func (p *plot) panel(r *backtest.Result, title string, from, to time.Time) {
 	if d := columns.dropped(y); d != "" {
 		fmt.Fprintf(p, "<path class=\"dropped\" d=%q/>\n", d)
 	}
-	p.at += panelHead + plotHeight + panelFoot
+	p.At += panelHead + plotHeight + panelFoot
 }
 
 // shade draws a window behind the lines, at least a pixel wide.
@@ -163,14 +149,14 @@ func (p *plot) shade(class string, x timeAxis, from, to time.Time, top float64) 
 
 // axes draws the grid of a panel, with numbers and the unit of y.
 func (p *plot) axes(x timeAxis, y chart.Axis) {
-	p.text("unit", 16, y.To-10, "requests per second")
+	p.Text("unit", 16, y.To-10, "requests per second")
 	for _, v := range y.Ticks {
-		p.line("grid", plotLeft, y.Pixel(v), plotRight, y.Pixel(v))
-		p.text("tick end", plotLeft-8, y.Pixel(v)+4, tick(v, y.Top))
+		p.Line("grid", plotLeft, y.Pixel(v), plotRight, y.Pixel(v))
+		p.Text("tick end", plotLeft-8, y.Pixel(v)+4, tick(v, y.Top))
 	}
 	for _, t := range x.ticks() {
-		p.line("axis", x.pixel(t.at), y.From, x.pixel(t.at), y.From+drops)
-		p.text("tick middle", x.pixel(t.at), y.From+20, t.text)
+		p.Line("axis", x.pixel(t.at), y.From, x.pixel(t.at), y.From+drops)
+		p.Text("tick middle", x.pixel(t.at), y.From+20, t.text)
 	}
-	p.line("axis", plotLeft, y.From, plotRight, y.From)
+	p.Line("axis", plotLeft, y.From, plotRight, y.From)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/grl/v1/grlv1connect"
+	"grl/roles/command/terminal"
 )
 
 const (
@@ -32,20 +32,11 @@ type screen struct {
 func newScreen(out io.Writer, p *plane, plan plan, t *tally) *screen {
 	return &screen{
 		out:     out,
-		inPlace: isTerminal(out),
+		inPlace: terminal.Is(out),
 		plan:    plan,
 		tally:   t,
 		view:    grlv1connect.NewViewServiceClient(p.dial, p.dashboard),
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
 // draw shows the second that has just ended.

@@ -3,7 +3,6 @@ package simulate
 import (
 	_ "embed"
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"slices"
@@ -48,47 +47,34 @@ func WritePlot(w io.Writer, sections []*Section) error {
 %s</style>
 <rect class="page" width="100%%" height="100%%"/>
 %s</svg>
-`, plotWidth, p.at, plotWidth, p.at, plotStyle, p.String())
+`, plotWidth, p.At, plotWidth, p.At, plotStyle, p.String())
 	return err
 }
 
-// plot is a picture that grows downwards.
-type plot struct {
-	strings.Builder
-	at int // the first free pixel
-}
-
-// text writes a text of a class at a place.
-func (p *plot) text(class string, x, y float64, text string) {
-	fmt.Fprintf(p, "<text class=%q x=%q y=%q>%s</text>\n", class, chart.Coordinate(x), chart.Coordinate(y), html.EscapeString(text))
-}
-
-// line draws a straight line of a class.
-func (p *plot) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(p, "<path class=%q d=\"M%s %sL%s %s\"/>\n", class, chart.Coordinate(x1), chart.Coordinate(y1), chart.Coordinate(x2), chart.Coordinate(y2))
-}
+// plot is the picture of sections.
+type plot struct{ chart.Picture }
 
 func (p *plot) legend() {
 	x := float64(plotLeft)
 	for _, e := range []struct{ class, text string }{
 		{"offered", "offered"}, {"admitted", "admitted"}, {"limit", "limit"}, {"above", "admitted above the limit"},
 	} {
-		p.line(e.class+" sample", x, 26, x+28, 26)
-		p.text("text", x+36, 30, e.text)
+		p.Line(e.class+" sample", x, 26, x+28, 26)
+		p.Text("text", x+36, 30, e.text)
 		x += 128
 	}
-	p.at = legendFoot
+	p.At = legendFoot
 }
 
 // section draws the panels of a scenario below what is there.
 func (p *plot) section(s *Section) {
-	p.text("head", 16, float64(p.at+16), s.Options.Scenario+": "+lineOf(s.Options.Scenario))
-	p.at += sectionHead
+	p.Text("head", 16, float64(p.At+16), s.Options.Scenario+": "+lineOf(s.Options.Scenario))
+	p.At += sectionHead
 	for _, line := range wrap(s.Command, captionWidth) {
-		p.text("command", 16, float64(p.at+8), line)
-		p.at += lineHeight
+		p.Text("command", 16, float64(p.At+8), line)
+		p.At += lineHeight
 	}
-	p.at += lineHeight / 2
+	p.At += lineHeight / 2
 	curves := make([]curve, len(s.Results))
 	most := 0.0
 	for i, r := range s.Results {
@@ -98,7 +84,7 @@ func (p *plot) section(s *Section) {
 	for i, r := range s.Results {
 		p.panel(r, &curves[i], 1.05*most)
 	}
-	p.at += lineHeight
+	p.At += lineHeight
 }
 
 // curve is what a panel shows.
@@ -134,39 +120,39 @@ func lineOf(scenario string) string {
 
 // panel draws one run, with rates up to most.
 func (p *plot) panel(r *fleet.Result, c *curve, most float64) {
-	top := float64(p.at + panelHead)
+	top := float64(p.At + panelHead)
 	x := chart.NewAxis(c.length.Seconds(), 8, plotLeft, plotRight)
 	y := chart.NewAxis(most, 5, top+plotHeight, top)
 	width := x.Pixel(c.each.Seconds()) - x.From
-	p.text("panel", 16, float64(p.at+16), r.Law)
-	p.text("figures end", plotRight, float64(p.at+16), figures(r.Metrics))
+	p.Text("panel", 16, float64(p.At+16), r.Law)
+	p.Text("figures end", plotRight, float64(p.At+16), figures(r.Metrics))
 	p.axes(x, y, "requests per second, means of "+number(c.each.Seconds())+" s")
 	limit := y.Pixel(c.limit)
 	admitted := path(c.admitted, width, x, y)
 	// The area down to the axis, of which the part above the limit is seen.
 	fmt.Fprintf(p, "<clipPath id=\"above-%d\"><rect x=%q y=%q width=%q height=%q/></clipPath>\n",
-		p.at, chart.Coordinate(x.From), chart.Coordinate(top), chart.Coordinate(x.To-x.From), chart.Coordinate(limit-top))
+		p.At, chart.Coordinate(x.From), chart.Coordinate(top), chart.Coordinate(x.To-x.From), chart.Coordinate(limit-top))
 	fmt.Fprintf(p, "<path class=\"above\" clip-path=\"url(#above-%d)\" d=\"%sV%sH%sZ\"/>\n",
-		p.at, admitted, chart.Coordinate(y.From), chart.Coordinate(x.From+width/2))
+		p.At, admitted, chart.Coordinate(y.From), chart.Coordinate(x.From+width/2))
 	fmt.Fprintf(p, "<path class=\"offered\" d=%q/>\n", path(c.offered, width, x, y))
 	fmt.Fprintf(p, "<path class=\"admitted\" d=%q/>\n", admitted)
-	p.line("limit", x.From, limit, x.To, limit)
-	p.at += panelHead + plotHeight + panelFoot
+	p.Line("limit", x.From, limit, x.To, limit)
+	p.At += panelHead + plotHeight + panelFoot
 }
 
 // axes draws the grid of a panel, with numbers and the unit of y.
 func (p *plot) axes(x, y chart.Axis, unit string) {
-	p.text("unit", 16, y.To-10, unit)
+	p.Text("unit", 16, y.To-10, unit)
 	for _, v := range y.Ticks {
-		p.line("grid", x.From, y.Pixel(v), x.To, y.Pixel(v))
-		p.text("tick end", x.From-8, y.Pixel(v)+4, rpsTick(v, y.Top))
+		p.Line("grid", x.From, y.Pixel(v), x.To, y.Pixel(v))
+		p.Text("tick end", x.From-8, y.Pixel(v)+4, rpsTick(v, y.Top))
 	}
 	for _, v := range x.Ticks {
-		p.line("axis", x.Pixel(v), y.From, x.Pixel(v), y.From+4)
-		p.text("tick middle", x.Pixel(v), y.From+18, fixed(v, 0))
+		p.Line("axis", x.Pixel(v), y.From, x.Pixel(v), y.From+4)
+		p.Text("tick middle", x.Pixel(v), y.From+18, fixed(v, 0))
 	}
-	p.line("axis", x.From, y.From, x.To, y.From)
-	p.text("unit end", x.To, y.From+34, "seconds")
+	p.Line("axis", x.From, y.From, x.To, y.From)
+	p.Text("unit end", x.To, y.From+34, "seconds")
 }
 
 // rpsTick prints a rate on an axis up to top.

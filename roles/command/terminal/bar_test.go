@@ -14,8 +14,8 @@ import (
 func TestBar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		b := newBar(&out)
-		time.Sleep(barAfter)
+		b := &Bar{newLine(&out)}
+		time.Sleep(lineAfter)
 		b.Show(0.2, "early")
 		b.Clear()
 		if out.Len() > 0 {
@@ -24,7 +24,7 @@ func TestBar(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		b.Show(0.5, "half\x1b[2J")
 		b.Show(0.6, "too soon")
-		time.Sleep(barEach + time.Millisecond)
+		time.Sleep(lineEach + time.Millisecond)
 		b.Show(1, "all")
 		b.Clear()
 		b.Clear()
