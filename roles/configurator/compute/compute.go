@@ -2,6 +2,7 @@ package compute
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -129,6 +130,7 @@ type verdict struct {
 // unit judges one unit.
 func (j *judging) unit(u history.Unit) {
 	learnt := j.memory.Units[u.Instance]
+	learnt.Steps = maps.Clone(learnt.Steps)
 	spec := j.work.Spec
 	v := verdict{instance: u.Instance, refused: u.Refused, notes: slices.Clone(u.Notes), before: j.present(u.Instance), series: u.Series}
 	defer func() {
@@ -196,6 +198,9 @@ func (j *judging) hoursOf(instance string) []float64 {
 func (j *judging) boundOne(learnt *Unit, key int, in policy.BoundInput) policy.Bounded {
 	period := j.cycle.period(j.work.Spec, key)
 	in.DownFromRPS = learnt.before(key, in.PresentRPS, j.cycle.Now, period)
+	if (1-j.work.Spec.MaxStep)*in.DownFromRPS > in.PresentRPS {
+		in.DownFromRPS = in.PresentRPS // people lowered it further meanwhile: a step from there
+	}
 	if in.PresentRPS > 0 {
 		learnt.step(key, in.PresentRPS, j.cycle.Now, period)
 	}

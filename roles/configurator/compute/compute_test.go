@@ -132,3 +132,15 @@ func TestOneStepDownANight(t *testing.T) {
 		}
 	}
 }
+
+// A limit that people lowered by more than a step is not raised to where the step
+// of the night would have ended.
+func TestLoweredByPeople(t *testing.T) {
+	steady := minutes(monday.Add(time.Hour), 28, wave)
+	s := spec(t, "kind: peak\nmode: apply\nceiling: 1100\n")
+	_, m := nightly(monday).Compute(compute.Work{Bucket: bucket(4000), Spec: s}, of(steady), compute.Memory{})
+	r, _ := nightly(monday.Add(time.Hour)).Compute(compute.Work{Bucket: bucket(1200), Spec: s}, of(steady), m)
+	if got := r.GetAfter().GetRps(); got > 1200 {
+		t.Errorf("raised from 1,200 to %v: %s", got, r.GetReason())
+	}
+}
