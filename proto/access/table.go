@@ -29,7 +29,7 @@ var rules = map[string]Rule{
 	}},
 
 	grlv1connect.ViewServiceListBucketsProcedure: {People: Viewer},
-	grlv1connect.ViewServiceGetFleetProcedure:    {People: Viewer},
+	grlv1connect.ViewServiceGetFleetProcedure:    {People: Viewer, Nodes: byConfigurators},
 	grlv1connect.ViewServiceGetTrafficProcedure:  {People: Viewer, Nodes: byConfigurators},
 	grlv1connect.ViewServiceGetHistoryProcedure:  {People: Viewer},
 	grlv1connect.ViewServiceExplainProcedure:     {People: Viewer},

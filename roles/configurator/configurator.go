@@ -50,9 +50,8 @@ type Configurator struct {
 	wake       chan struct{} // there may be something to compute; capacity 1
 	resync     chan struct{} // the repository may have changed; capacity 1
 
-	// inStep is held by who brings repository and controller into step.
-	inStep sync.Mutex
-	drift  []string // services whose files lack what cycles changed; guarded by inStep
+	turn  chan struct{} // has room for one: whoever brings repository and controller into step
+	drift []string      // services whose files lack what cycles changed; of whoever has the turn
 
 	mu     sync.Mutex // guards all below
 	told   *grlv1.AttendResponse
@@ -86,6 +85,7 @@ func New(ctx context.Context, o Options) (*Configurator, error) {
 		group:  newGroup(o.Config.Controller, o.HTTP, bearer{o.Config.TokenFile, o.Own}),
 		wake:   make(chan struct{}, 1),
 		resync: make(chan struct{}, 1),
+		turn:   make(chan struct{}, 1),
 		told:   &grlv1.AttendResponse{},
 		turned: make(chan struct{}),
 	}

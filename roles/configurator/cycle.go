@@ -82,7 +82,7 @@ type cycle struct {
 	content  content
 	run      *grlv1.Run
 	work     []compute.Work
-	memories map[string]compute.Memory // bucket → what was learnt before; after it was computed, from it
+	memories map[string]compute.Memory // bucket → what was learnt before
 	specs    map[string]*policy.Spec   // bucket → that computes it
 
 	mu      sync.Mutex            // guards all below
@@ -183,15 +183,16 @@ func (y *cycle) begin(ctx context.Context, s selection, found int) error {
 		return fmt.Errorf("begin a run: %w", err)
 	}
 	y.opts.Log.InfoContext(ctx, "cycle begins", "run", y.run.GetId(), "trigger", s.trigger, "buckets", len(y.work), "dry_run", y.run.GetDryRun())
-	y.progress(found)
+	y.progress(0)
 	return nil
 }
 
-// progress shows how far the run is.
-func (y *cycle) progress(done int) {
+// progress shows that so many results more are recorded.
+func (y *cycle) progress(more int) {
 	y.Configurator.mu.Lock()
 	defer y.Configurator.mu.Unlock()
-	y.status.Run, y.status.Done, y.status.Buckets = y.run.GetId(), uint32(done), y.run.GetBuckets()
+	y.status.Run, y.status.Buckets = y.run.GetId(), y.run.GetBuckets()
+	y.status.Done += uint32(more)
 }
 
 // computeAll reads the history and computes each bucket, two at a time. What
@@ -221,9 +222,7 @@ func (y *cycle) computeAll(ctx context.Context) error {
 			return err
 		}
 	}
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.flush(ctx)
+	return y.record(ctx, 1)
 }
 
 func (y *cycle) readAndCompute(ctx context.Context, core compute.Cycle, query history.Query, checked doubts) error {
@@ -269,19 +268,21 @@ func (y *cycle) take(ctx context.Context, r *grlv1.RunResult, next compute.Memor
 	if r.GetRefused() != "" {
 		y.metrics.refusals.WithLabelValues(r.GetRefused()).Inc()
 	}
+	y.add(r, &grlv1.BucketMemory{Bucket: r.GetBucket(), Data: data}, &grlv1.BucketMemory{Bucket: r.GetBucket(), Data: steps})
+	return y.record(ctx, recordAt)
+}
+
+// add keeps a result until it is recorded, and what was learnt until the end.
+func (y *cycle) add(r *grlv1.RunResult, learnt, steps *grlv1.BucketMemory) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.results = append(y.results, r)
-	y.learnt = append(y.learnt, &grlv1.BucketMemory{Bucket: r.GetBucket(), Data: data})
+	y.learnt = append(y.learnt, learnt)
 	switch r.GetOutcome() {
 	case grlv1.RunOutcome_RUN_OUTCOME_APPLIED, grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, grlv1.RunOutcome_RUN_OUTCOME_PROMOTED:
 		y.changes = append(y.changes, sentence{r.GetBucket(), r.GetPolicy(), r.GetReason()})
-		y.steps = append(y.steps, &grlv1.BucketMemory{Bucket: r.GetBucket(), Data: steps})
+		y.steps = append(y.steps, steps)
 	}
-	if len(y.results) < recordAt {
-		return nil
-	}
-	return y.flush(ctx)
 }
 
 // Bounds of what the controller keeps of one bucket, in bytes.
@@ -315,16 +316,20 @@ func (y *cycle) pack(r *grlv1.RunResult, next compute.Memory) (data, steps []byt
 	return data, data
 }
 
-// flush records the results that there are. The caller holds mu.
-func (y *cycle) flush(ctx context.Context) error {
-	for chunk := range slices.Chunk(y.results, recordAt) {
+// record records the results that there are, if they are so many.
+func (y *cycle) record(ctx context.Context, least int) error {
+	y.mu.Lock()
+	var results []*grlv1.RunResult
+	if len(y.results) >= least {
+		results, y.results = y.results, nil
+	}
+	y.mu.Unlock()
+	for chunk := range slices.Chunk(results, recordAt) {
 		if err := y.send(ctx, &grlv1.RecordResultsRequest{Results: chunk}); err != nil {
 			return fmt.Errorf("record results: %w", err)
 		}
-		y.run.Done += uint32(len(chunk))
+		y.progress(len(chunk))
 	}
-	y.results = nil
-	y.progress(int(y.run.GetDone()))
 	return nil
 }
 

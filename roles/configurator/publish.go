@@ -1,9 +1,11 @@
 package configurator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +30,8 @@ const (
 // publish writes what was computed to the limits repository, makes it active,
 // and looks whether it is.
 func (y *cycle) publish(ctx context.Context) error {
-	y.inStep.Lock()
-	defer y.inStep.Unlock()
+	y.turn <- struct{}{}
+	defer func() { <-y.turn }()
 	if err := y.commit(ctx); refuses(err) {
 		// What people pushed does not hold, or a cycle was cut off between its push
 		// and here. That is no reason to leave all limits as they are: the files get
@@ -138,43 +140,17 @@ func (y *cycle) commitOnce(ctx context.Context, plan *grlv1.AdoptRunResponse, du
 	if err != nil {
 		return err
 	}
-	services := make(map[string]bool)
-	for _, bucket := range due {
-		service, _, _ := strings.Cut(bucket, "/")
-		services[service] = true
-	}
-	wanted, err := limitsfile.Load(sources(plan.GetFiles()))
+	own, err := byService(files)
 	if err != nil {
 		return err
 	}
-	if y.flushes() {
-		for _, service := range y.drift {
-			if services[service] {
-				continue
-			}
-			services[service] = true
-			if slices.ContainsFunc(wanted, func(s limiter.Service) bool { return s.Name == service }) {
-				continue
-			}
-			now, err := y.present(ctx, service)
-			if err != nil {
-				return err
-			}
-			if now != nil {
-				wanted = append(wanted, *now)
-			}
-		}
+	wanted, err := y.toWrite(ctx, plan, due)
+	if err != nil {
+		return err
 	}
 	var changed []limitsfile.Source
 	for _, want := range wanted {
-		if !services[want.Name] {
-			continue
-		}
-		own, err := filesOf(files, want.Name)
-		if err != nil {
-			return err
-		}
-		edited, err := limitsfile.Rewrite(own, want)
+		edited, err := limitsfile.Rewrite(own[want.Name], want)
 		if err != nil {
 			return fmt.Errorf("%s: %w", want.Name, err)
 		}
@@ -189,6 +165,44 @@ func (y *cycle) commitOnce(ctx context.Context, plan *grlv1.AdoptRunResponse, du
 	}
 	y.run.Commit = string(commit)
 	return nil
+}
+
+// toWrite returns the services whose files are to say what will be, or, where the
+// plan leaves them alone, what is.
+func (y *cycle) toWrite(ctx context.Context, plan *grlv1.AdoptRunResponse, due []string) ([]limiter.Service, error) {
+	planned, err := limitsfile.Load(sources(plan.GetFiles()))
+	if err != nil {
+		return nil, err
+	}
+	will := make(map[string]limiter.Service, len(planned))
+	for _, s := range planned {
+		will[s.Name] = s
+	}
+	names := make(map[string]bool)
+	for _, bucket := range due {
+		service, _, _ := strings.Cut(bucket, "/")
+		names[service] = true
+	}
+	if y.flushes() {
+		for _, service := range y.drift {
+			names[service] = true
+		}
+	}
+	var wanted []limiter.Service
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if s, ok := will[name]; ok {
+			wanted = append(wanted, s)
+			continue
+		}
+		now, err := y.present(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if now != nil {
+			wanted = append(wanted, *now)
+		}
+	}
+	return wanted, nil
 }
 
 // message says which policies changed what, in which run, and why.
@@ -225,23 +239,28 @@ func (y *cycle) message(due []string) string {
 // verify looks whether the revision is active and says what the run meant. It
 // returns "active", or what is otherwise.
 func (y *cycle) verify(ctx context.Context, adopted *grlv1.AdoptRunResponse) (string, error) {
-	var present uint64
-	services, err := limitsfile.Load(sources(adopted.GetFiles()))
+	var fleet *grlv1.GetFleetResponse
+	err := y.group.do(ctx, func(ctx context.Context, to conn) (err error) {
+		fleet, err = to.view.GetFleet(ctx, &grlv1.GetFleetRequest{})
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
-	for _, want := range services {
-		var answer *grlv1.GetConfigurationResponse
-		err := y.group.do(ctx, func(ctx context.Context, to conn) (err error) {
-			answer, err = to.config.GetConfiguration(ctx, &grlv1.GetConfigurationRequest{Service: want.Name})
-			return err
-		})
+	if at := fleet.GetRevision(); at < y.run.GetRevision() {
+		return fmt.Sprintf("saved, and the controller is still at r%d", at), nil
+	}
+	meant, err := limitsfile.Load(sources(adopted.GetFiles()))
+	if err != nil {
+		return "", err
+	}
+	for _, want := range meant {
+		now, err := y.present(ctx, want.Name)
 		if err != nil {
 			return "", err
 		}
-		present = answer.GetRevision().GetNumber()
-		if files := answer.GetFiles(); len(files) != 1 || string(files[0].GetData()) != string(limitsfile.Normalize(want)) {
-			return fmt.Sprintf("%s was changed meanwhile, by r%d at the latest", want.Name, present), nil
+		if now == nil || !bytes.Equal(limitsfile.Normalize(*now), limitsfile.Normalize(want)) {
+			return want.Name + " was changed meanwhile", nil
 		}
 	}
 	return "active", nil

@@ -2,6 +2,7 @@ package configurator
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"grl/policy"
@@ -21,7 +22,7 @@ const (
 func (c *Configurator) compute(ctx context.Context) {
 	d := diary{Configurator: c}
 	for {
-		wait := d.turn(ctx)
+		wait := d.step(ctx)
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -41,12 +42,13 @@ type diary struct {
 	known   bool                 // content was read
 	next    time.Time            // of the next scheduled cycle; zero: none
 	looked  map[string]time.Time // policy → when it looked for services without limits
+	asked   map[string]bool      // requests that were run, as far as a controller may still name them
 	retry   time.Duration        // after a failure
 	again   time.Time            // not before then
 }
 
-// turn does what is due, and returns how long nothing else is.
-func (d *diary) turn(ctx context.Context) time.Duration {
+// step does what is due, and returns how long nothing else is.
+func (d *diary) step(ctx context.Context) time.Duration {
 	d.mu.Lock()
 	told := d.told
 	d.mu.Unlock()
@@ -54,12 +56,7 @@ func (d *diary) turn(ctx context.Context) time.Duration {
 	if ctx.Err() != nil || now.Before(d.again) {
 		return d.again.Sub(now)
 	}
-	var err error
-	for _, request := range told.GetRequests() {
-		if err = d.requested(ctx, request); err != nil {
-			break
-		}
-	}
+	err := d.requests(ctx, told.GetRequests())
 	changed := !d.known || told.GetPolicyRevision() != d.content.policies || len(d.content.specs) > 0 && told.GetRevision() != d.content.revision
 	if err == nil && (changed || !d.next.IsZero() && !now.Before(d.next)) {
 		err = d.due(ctx)
@@ -72,6 +69,21 @@ func (d *diary) turn(ctx context.Context) time.Duration {
 	d.again = time.Now().Add(d.retry)
 	d.opts.Log.ErrorContext(ctx, "cannot compute limits now; trying again", "after", d.retry, "err", err)
 	return d.retry
+}
+
+// requests runs the cycles that people asked for, each once: what a controller
+// said last may be older than the run.
+func (d *diary) requests(ctx context.Context, requests []*grlv1.RunRequest) error {
+	before := d.asked
+	d.asked = make(map[string]bool, len(requests))
+	var errs []error
+	for _, r := range requests {
+		d.asked[r.GetId()] = true
+		if !before[r.GetId()] {
+			errs = append(errs, d.requested(ctx, r))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // requested runs the cycle that a person asked for.

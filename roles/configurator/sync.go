@@ -37,9 +37,9 @@ func (c *Configurator) keepInStep(ctx context.Context) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
-		c.inStep.Lock()
+		c.turn <- struct{}{}
 		err := c.sync(ctx)
-		c.inStep.Unlock()
+		<-c.turn
 		if ctx.Err() != nil {
 			return
 		}
@@ -107,7 +107,7 @@ func problem(err error) string {
 }
 
 // sync takes in what was pushed, applies it, and writes what people changed at
-// the controller into the repository. The caller holds inStep.
+// the controller into the repository. The caller has the turn.
 func (c *Configurator) sync(ctx context.Context) error {
 	for range syncTries {
 		head, err := c.repository.Fetch(ctx)
@@ -217,17 +217,17 @@ func (c *Configurator) editFiles(ctx context.Context, files []limitsfile.Source,
 		}
 		items[service][e.GetBucket()] = true
 	}
+	own, err := byService(files)
+	if err != nil {
+		return nil, err
+	}
 	var all []limitsfile.Source
 	for _, service := range slices.Sorted(maps.Keys(items)) {
-		own, err := filesOf(files, service)
-		if err != nil {
-			return nil, err
-		}
 		now, err := c.present(ctx, service)
 		if err != nil {
 			return nil, err
 		}
-		changed, err := rewriteItems(own, service, now, items[service])
+		changed, err := rewriteItems(own[service], service, now, items[service])
 		if err != nil {
 			return nil, err
 		}
@@ -293,19 +293,17 @@ func rewriteItems(own []limitsfile.Source, service string, now *limiter.Service,
 	return limitsfile.Rewrite(own, want)
 }
 
-// filesOf returns the files of one service.
-func filesOf(files []limitsfile.Source, service string) ([]limitsfile.Source, error) {
-	var own []limitsfile.Source
+// byService sorts files by the service that they are of.
+func byService(files []limitsfile.Source) (map[string][]limitsfile.Source, error) {
+	of := make(map[string][]limitsfile.Source)
 	for _, f := range files {
 		parsed, err := limitsfile.Parse(f.Name, f.Data)
 		if err != nil {
 			return nil, err
 		}
-		if parsed.Service.Name == service {
-			own = append(own, f)
-		}
+		of[parsed.Service.Name] = append(of[parsed.Service.Name], f)
 	}
-	return own, nil
+	return of, nil
 }
 
 // replaceFiles returns files with some of them changed, new, or, without data,
