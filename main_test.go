@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"roles/client":       {"limiter", "limiter/law", protoTree},
 	"roles/client/proxy": {"limiter", "limiter/httplimit", protoTree},
 	"roles/aggregator":   {"limiter", "limiter/law", protoTree},
-	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/people", "store", "store/ledger", "web"},
+	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/people", "store", "store/ledger", "web", "web/page"},
 	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
 	"roles/configurator":            {"limiter", "limiter/limitsfile", "policy", "policy/policyfile", protoTree, "roles/configurator/compute", "roles/configurator/history", "roles/configurator/repository", "roles/configurator/webhook"},
@@ -51,9 +51,24 @@ var mayImport = map[string][]string{
 
 	"roles/controller/api/internal/writedocs": {"proto/access"}, // a program of go generate
 
-	"web":                     {"limiter", "policy", protoTree},
+	"web":                     {protoTree, "web/account", "web/alerts", "web/bucket", "web/buckets", "web/caps", "web/changes", "web/explain", "web/fleet", "web/overview", "web/page", "web/policies", "web/runs", "web/shadow"},
+	"web/account":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/alerts":              {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/bucket":              {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/buckets":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/caps":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/changes":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/explain":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/fleet":               {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/overview":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/policies":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/runs":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/shadow":              {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/page":                {"limiter", "policy/verdict", protoTree, "web/format"},
+	"web/chart":               {"web/format"},
+	"web/format":              {},
+	"web/pagetest":            {"limiter", protoTree, "web/page"},
 	"web/internal/copyassets": {},
-	"web/e2e/server":          {everything}, // a program of the browser tests
 
 	"store":           {"limiter", "policy"},
 	"store/ledger":    {"store"},
@@ -63,6 +78,7 @@ var mayImport = map[string][]string{
 	"policy":            {"limiter"},
 	"policy/backtest":   {"limiter", "policy"},
 	"policy/guard":      {"limiter", "policy"},
+	"policy/verdict":    {},
 	"policy/policyfile": {"limiter", "limiter/yamlfile", "policy"},
 
 	"policy/backtest/internal/measure": {"policy", "policy/backtest"}, // a program of task rlc-tables

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"grl/web/page"
 )
 
 //go:generate go tool templ generate
@@ -45,9 +47,7 @@ var contentTypes = map[string]string{
 type assets struct {
 	files map[string]asset // name below /assets/ → file
 
-	// Paths to print into pages.
-	style, icon, script string
-	htmx                string // empty: built without
+	paths page.Assets // to print into pages
 }
 
 // asset is one file with its headers.
@@ -61,9 +61,9 @@ type asset struct {
 func newAssets(own, built fs.FS) (*assets, error) {
 	a := &assets{files: make(map[string]asset)}
 	for name, link := range map[string]*string{
-		"static/grl.css":     &a.style,
-		"static/favicon.svg": &a.icon,
-		"static/live.js":     &a.script,
+		"static/grl.css":     &a.paths.Style,
+		"static/favicon.svg": &a.paths.Icon,
+		"static/live.js":     &a.paths.Script,
 	} {
 		body, err := fs.ReadFile(own, name)
 		if err != nil {
@@ -76,7 +76,7 @@ func newAssets(own, built fs.FS) (*assets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read asset: %w", err)
 		}
-		a.htmx = a.add(path.Base(name), body)
+		a.paths.HTMX = a.add(path.Base(name), body)
 	}
 	return a, nil
 }

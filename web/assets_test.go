@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"grl/web/pagetest"
 	"testing/fstest"
 )
 
@@ -15,11 +17,11 @@ func TestAssetsAreHashedAndImmutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHandler(Options{Backend: memory{}}, a)
+	h := newHandler(Options{Backend: pagetest.Memory{}}, a)
 	for url, want := range map[string]struct{ contentType, file string }{
-		a.style:  {"text/css; charset=utf-8", "static/grl.css"},
-		a.script: {"text/javascript; charset=utf-8", "static/live.js"},
-		a.icon:   {"image/svg+xml", "static/favicon.svg"},
+		a.paths.Style:  {"text/css; charset=utf-8", "static/grl.css"},
+		a.paths.Script: {"text/javascript; charset=utf-8", "static/live.js"},
+		a.paths.Icon:   {"image/svg+xml", "static/favicon.svg"},
 	} {
 		r, body := get(t, h, url, false)
 		if r.Header.Get("Content-Type") != want.contentType {
@@ -75,7 +77,7 @@ func TestStylesheetLoadsNothing(t *testing.T) {
 }
 
 func TestHeadHasNoBody(t *testing.T) {
-	srv := httptest.NewServer(testHandler(t, memory{buckets: someCells()}))
+	srv := httptest.NewServer(testHandler(t, pagetest.Memory{Rows: pagetest.Cells()}))
 	defer srv.Close()
 	r, err := srv.Client().Head(srv.URL + "/buckets")
 	if err != nil {

@@ -13,18 +13,18 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // secure wraps next with what every answer needs: headers, the check of the
-// Host header, the refusal of requests from other sites, and of methods that
-// change something but for the forms by which people sign in and out.
+// Host header, and the refusal of forms from other sites and of methods that no
+// page has.
 func secure(o Options, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	safe := crossOrigin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		form := o.People != nil && forms[r.URL.Path]
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !form) {
-			w.Header().Set("Allow", allowed(form))
-			http.Error(w, "Only "+allowed(form)+": nothing else can be done here.", http.StatusMethodNotAllowed)
-			return
+		switch r.Method {
+		case http.MethodGet, http.MethodHead, http.MethodPost:
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Allow", "GET, HEAD, POST")
+			http.Error(w, "Only GET, HEAD and POST: nothing else can be done here.", http.StatusMethodNotAllowed)
 		}
-		next.ServeHTTP(w, r)
 	}))
 	checked := CheckHost(o, safe)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,14 +38,6 @@ func secure(o Options, next http.Handler) http.Handler {
 		}
 		checked.ServeHTTP(w, r)
 	})
-}
-
-// allowed lists the methods of a page.
-func allowed(form bool) string {
-	if form {
-		return "GET, HEAD, POST"
-	}
-	return "GET, HEAD"
 }
 
 // CheckHost lets only requests to hosts that o allows through to next, for what

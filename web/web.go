@@ -1,49 +1,37 @@
 // Package web is the dashboard: pages rendered by the controller, complete
 // without JavaScript, updated in place through htmx where the browser allows
-// it.
-//
-// A page consists of regions. Each region has a URL of its own, which answers
-// with the whole page or, to a request with the header HX-Request, with what
-// the region contains:
-//
-//	/         the summary of the fleet, above every page
-//	/buckets  one row a cell, filtered, sorted and paged by its query
-//	/fleet    one row a node
-//
-// Whatever is printed comes from a Backend.
+// it. Package page is what they are made of; each kind of page has a package of
+// its own.
 package web
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strconv"
-	"time"
 
-	"github.com/a-h/templ"
+	"grl/proto/access"
+	"grl/web/account"
+	"grl/web/alerts"
+	"grl/web/bucket"
+	"grl/web/buckets"
+	"grl/web/caps"
+	"grl/web/changes"
+	"grl/web/explain"
+	"grl/web/fleet"
+	"grl/web/overview"
+	"grl/web/page"
+	"grl/web/policies"
+	"grl/web/runs"
+	"grl/web/shadow"
 )
-
-// Backend is where the pages get their data. Each method is called at most
-// once a request, concurrently, and must answer from memory at once. What is
-// returned belongs to neither side: web does not change it, and the backend
-// must not change it afterwards.
-type Backend interface {
-	// Buckets returns a row for each cell, in any order.
-	Buckets() []Bucket
-	// Fleet returns the state of the tree.
-	Fleet() Fleet
-}
 
 // Options is what the dashboard needs to know.
 type Options struct {
-	// Backend is where the data comes from. Required.
-	Backend Backend
+	// Backend is where the numbers come from. Required.
+	Backend page.Backend
+	// Services change things. View is required.
+	Services page.Services
 	// People signs people in; nil: there are no pages for it.
-	People People
+	People page.People
 	// Log receives failures to render; nil discards them.
 	Log *slog.Logger
 	// Version of this binary, shown at the foot; empty: not shown.
@@ -59,9 +47,9 @@ type Options struct {
 }
 
 // New returns the handler of all pages and of their assets below /assets/. It
-// answers only GET and HEAD, and POST where people sign in and out, sets the security headers on every answer, and
-// may be used concurrently. It panics without a Backend or without the files
-// embedded in this package.
+// answers only GET and HEAD, and POST where there is a form, sets the security
+// headers on every answer, and may be used concurrently. It panics without a
+// Backend or without the files embedded in this package.
 func New(o Options) http.Handler {
 	if o.Backend == nil {
 		panic("web: no Backend")
@@ -78,130 +66,53 @@ func newHandler(o Options, assets *assets) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &site{backend: o.Backend, people: o.People, log: o.Log, version: o.Version, assets: assets}
+	s := &page.Site{Backend: o.Backend, Services: o.Services, People: o.People, Log: o.Log, Version: o.Version, Assets: assets.paths}
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.serveOverview)
-	mux.HandleFunc("GET /buckets", s.serveBuckets)
-	mux.HandleFunc("GET /fleet", s.serveFleet)
-	mux.HandleFunc("GET /explain", serveExplain)
+	for _, route := range routes(s) {
+		mux.Handle(route.Pattern, guarded(s, route))
+	}
 	mux.HandleFunc("GET /assets/{name}", assets.serve)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, assets.icon, http.StatusFound)
+		http.Redirect(w, r, assets.paths.Icon, http.StatusFound)
 	})
-	mux.HandleFunc("GET /", s.serveNotFound)
-	if o.People != nil {
-		s.routePeople(mux)
-	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		s.Render(w, r, http.StatusNotFound, notFound(s.Door(r, "No such page")))
+	})
 	return secure(o, mux)
 }
 
-// serveExplain is where the link in a refusal leads: to the buckets of the
-// service that refused.
-func serveExplain(w http.ResponseWriter, r *http.Request) {
-	q := url.Values{"q": {r.FormValue("service") + "/"}}
-	http.Redirect(w, r, "/buckets?"+q.Encode(), http.StatusFound)
-}
-
-// site renders pages. It is immutable.
-type site struct {
-	backend Backend
-	people  People // nil: nobody signs in
-	log     *slog.Logger
-	version string
-	assets  *assets
-}
-
-// page is what surrounds the regions.
-type page struct {
-	Title   string // also the heading
-	Current string // path of the navigation link that leads here
-	Version string
-	AsOf    stamp // of the numbers; zero: the page has none
-	Assets  *assets
-	Who     who
-}
-
-func (s *site) page(r *http.Request, title, current string, now time.Time) page {
-	return page{
-		Title: title, Current: current, Version: s.version, AsOf: newStamp(now, now), Assets: s.assets,
-		Who: whoOf(r.Context()),
+// routes are all pages and forms.
+func routes(s *page.Site) []page.Route {
+	var all []page.Route
+	for _, of := range []func(*page.Site) []page.Route{
+		overview.Routes, buckets.Routes, bucket.Routes, shadow.Routes, explain.Routes, caps.Routes,
+		policies.Routes, runs.Routes, fleet.Routes, alerts.Routes, changes.Routes, page.Routes,
+	} {
+		all = append(all, of(s)...)
 	}
-}
-
-// door is page for who is not inside yet.
-func (s *site) door(r *http.Request, title string) page {
-	p := s.page(r, title, "", time.Now())
-	p.AsOf = stamp{}
-	return p
-}
-
-func (s *site) serveOverview(w http.ResponseWriter, r *http.Request) {
-	now, cells, fleet := time.Now(), s.backend.Buckets(), s.backend.Fleet()
-	sum := summarize(cells, fleet, now)
-	if wantsFragment(r) {
-		s.render(w, r, http.StatusOK, summaryRegion(sum))
-		return
+	if s.People != nil {
+		all = append(all, account.Routes(s)...)
 	}
-	s.render(w, r, http.StatusOK, overviewPage(
-		s.page(r, "Overview", "/", now), sum,
-		newBucketsView(cells, query{Rows: overviewRows}), newFleetView(fleet, 1),
-	))
+	return all
 }
 
-func (s *site) serveBuckets(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r.URL.Query())
-	now, cells := time.Now(), s.backend.Buckets()
-	view := newBucketsView(cells, q)
-	if wantsFragment(r) {
-		s.render(w, r, http.StatusOK, bucketsRegion(view))
-		return
-	}
-	sum := summarize(cells, s.backend.Fleet(), now)
-	s.render(w, r, http.StatusOK, bucketsPage(s.page(r, "Buckets", "/buckets", now), sum, view))
-}
-
-func (s *site) serveFleet(w http.ResponseWriter, r *http.Request) {
-	number, err := strconv.Atoi(r.URL.Query().Get("page"))
-	if err != nil {
-		number = 1
-	}
-	now, fleet := time.Now(), s.backend.Fleet()
-	view := newFleetView(fleet, number)
-	if wantsFragment(r) {
-		s.render(w, r, http.StatusOK, fleetRegion(view))
-		return
-	}
-	sum := summarize(s.backend.Buckets(), fleet, now)
-	s.render(w, r, http.StatusOK, fleetPage(s.page(r, "Fleet", "/fleet", now), sum, view))
-}
-
-func (s *site) serveNotFound(w http.ResponseWriter, r *http.Request) {
-	s.render(w, r, http.StatusNotFound, notFoundPage(s.door(r, "No such page")))
-}
-
-// wantsFragment reports whether htmx asks for the content of a region.
-func wantsFragment(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
-
-// render answers with c, or with an error if c cannot be rendered: never with
-// half a page.
-func (s *site) render(w http.ResponseWriter, r *http.Request, status int, c templ.Component) {
-	var b bytes.Buffer
-	if err := c.Render(r.Context(), &b); err != nil {
-		if errors.Is(err, context.Canceled) {
-			return // the reader went away
+// guarded lets those to a page through who may call the procedure that it stands
+// for. The gate in front has let viewers in only; the service behind decides
+// again.
+func guarded(s *page.Site, route page.Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case route.Procedure == "" || access.From(r.Context()).Person == nil && r.Method != http.MethodPost:
+			// The gate in front decides who may look at all.
+		case !page.May(r.Context(), route.Procedure):
+			s.Render(w, r, http.StatusForbidden, forbidden(s.Page(r, "Not allowed", "")))
+			return
 		}
-		s.log.ErrorContext(r.Context(), "render page", "path", r.URL.Path, "err", err)
-		http.Error(w, "This page cannot be shown: see the log of the controller.", http.StatusInternalServerError)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", fmt.Sprint(b.Len()))
-	// Numbers age; and one URL has two answers, which a history entry must
-	// not mix up.
-	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "HX-Request")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the reader went away; there is no one to tell
+		if s.Services.Elsewhere != "" && page.AtParent(route.Procedure) {
+			s.Render(w, r, http.StatusConflict, elsewhere(s.Page(r, "Not here", ""), s.Services.Elsewhere))
+			return
+		}
+		route.Serve(w, r)
+	})
 }

@@ -1,40 +1,27 @@
 package web
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
 	"time"
 
 	"grl/limiter"
 
-	"github.com/google/go-cmp/cmp"
+	"grl/web/page"
+	"grl/web/pagetest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// memory is a Backend that holds what it answers.
-type memory struct {
-	buckets []Bucket
-	fleet   Fleet
-}
-
-func (m memory) Buckets() []Bucket { return m.buckets }
-func (m memory) Fleet() Fleet      { return m.fleet }
-
 // someFleet has a zone that is cut off, and a node that refused a revision.
-func someFleet(now time.Time) Fleet {
-	return Fleet{
+func someFleet(now time.Time) page.Fleet {
+	return page.Fleet{
 		Epoch: 12, Revision: 1482, Loaded: now.Add(-3 * time.Hour),
-		Controller: Node{Role: "controller", Name: "global-1", Version: "v1.4.2", Revision: 1482, Hosts: 98_412, BytesReceived: 61_000_000, BytesSent: 38_000_000},
-		Nodes: []Node{
+		Controller: page.Node{Role: "controller", Name: "global-1", Version: "v1.4.2", Revision: 1482, Hosts: 98_412, BytesReceived: 61_000_000, BytesSent: 38_000_000},
+		Nodes: []page.Node{
 			{Role: "aggregator", Name: "eu-1-a", Zone: "eu-1", Region: "eu", Version: "v1.4.2", Revision: 1482, ReportAge: 300 * time.Millisecond, DirectiveAge: 900 * time.Millisecond, Hosts: 4812},
 			{Role: "aggregator", Name: "eu-2-a", Zone: "eu-2", Region: "eu", Version: "v1.4.2", Revision: 1481, ReportAge: 12 * time.Second, DirectiveAge: 13 * time.Second, Hosts: 4655},
 			{Role: "aggregator", Name: "us-1-a", Zone: "us-1", Region: "us", Version: "v1.3.0", Revision: 1466, RefusedRevision: 1482, RefusedReason: `bucket "payments/writes": unknown field candidate`, ReportAge: 500 * time.Millisecond, Hosts: 4071},
@@ -62,7 +49,7 @@ func testAssets(t testing.TB, built bool) *assets {
 	return a
 }
 
-func testHandler(t testing.TB, b Backend) http.Handler {
+func testHandler(t testing.TB, b page.Backend) http.Handler {
 	t.Helper()
 	return newHandler(Options{Backend: b, Version: "v1.4.2", Hosts: []string{"grl.example.com"}}, testAssets(t, true))
 }
@@ -83,41 +70,17 @@ func get(t testing.TB, h http.Handler, target string, fragment bool) (*http.Resp
 	return w.Result(), string(body)
 }
 
-// A whole page, in virtual time so that it says the same each day.
-func TestOverviewGolden(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := someFleet(time.Now())
-		f.LoadError = "payments.yaml:12:5: bucket \"payments/writes\": limit missing\nsearch.yaml:3:1: unknown field \"burst\""
-		_, got := get(t, testHandler(t, memory{someCells(), f}), "/", false)
-		got = strings.ReplaceAll(got, "><", ">\n<") + "\n" // so that a difference is a line
-
-		const golden = "testdata/overview.html"
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("overview (-golden +rendered; rewrite with -update):\n%s", diff)
-		}
-	})
-}
-
 // Each region's URL is a page, and to htmx the content of that page's region.
 func TestFragmentIsPartOfThePage(t *testing.T) {
-	h := testHandler(t, memory{someCells(), someFleet(time.Now())})
+	h := testHandler(t, pagetest.Memory{Rows: pagetest.Cells(), Tree: someFleet(time.Now())})
 	for _, target := range []string{"/", "/buckets", "/buckets?rows=2&sort=name&page=2", "/buckets?q=none", "/fleet", "/fleet?page=2"} {
 		t.Run(target, func(t *testing.T) {
-			pr, page := get(t, h, target, false)
+			pr, body := get(t, h, target, false)
 			fr, fragment := get(t, h, target, true)
-			if !strings.HasPrefix(page, "<!doctype html>") || strings.Contains(fragment, "<html") {
-				t.Errorf("page begins %.20q, fragment %.20q", page, fragment)
+			if !strings.HasPrefix(body, "<!doctype html>") || strings.Contains(fragment, "<html") {
+				t.Errorf("page begins %.20q, fragment %.20q", body, fragment)
 			}
-			if fragment == "" || !strings.Contains(page, fragment) {
+			if fragment == "" || !strings.Contains(body, fragment) {
 				t.Errorf("the page does not contain its fragment:\n%s", fragment)
 			}
 			for _, r := range []*http.Response{pr, fr} {
@@ -131,13 +94,13 @@ func TestFragmentIsPartOfThePage(t *testing.T) {
 
 // A region polls the URL it was opened with, and never a page's own script.
 func TestRegionsPollTheirURL(t *testing.T) {
-	h := testHandler(t, memory{someCells(), Fleet{}})
-	_, page := get(t, h, "/buckets?q=pay&state=over&sort=-offered", false)
-	if want := `hx-get="/buckets?q=pay&amp;sort=-offered&amp;state=over"`; !strings.Contains(page, want) {
+	h := testHandler(t, pagetest.Memory{Rows: pagetest.Cells(), Tree: page.Fleet{}})
+	_, body := get(t, h, "/buckets?q=pay&state=over&sort=-offered", false)
+	if want := `hx-get="/buckets?q=pay&amp;sort=-offered&amp;state=over"`; !strings.Contains(body, want) {
 		t.Errorf("no %s", want)
 	}
-	if n := strings.Count(page, `hx-trigger="every 2s, refresh"`); n != 2 {
-		t.Errorf("%d regions poll, want summary and buckets", n)
+	if n := strings.Count(body, `hx-trigger="every 2s, refresh"`); n != 1 {
+		t.Errorf("%d regions poll, want that of the buckets", n)
 	}
 }
 
@@ -147,18 +110,18 @@ func TestNamesAreEscapedAndShown(t *testing.T) {
 	f := someFleet(time.Now())
 	f.SilentZones, f.LoadError = []string{hostile}, hostile
 	f.Controller.Name, f.Controller.Version = hostile, hostile
-	f.Nodes[0] = Node{Role: hostile, Name: hostile, Zone: hostile, Region: hostile, Version: hostile, RefusedRevision: 1, RefusedReason: hostile}
-	b := Bucket{Service: hostile, Name: hostile, Owner: hostile, Match: hostile, Instance: hostile, Caller: hostile, Scope: limiter.Zone}
-	h := newHandler(Options{Backend: memory{[]Bucket{b}, f}, Version: hostile}, testAssets(t, true))
+	f.Nodes[0] = page.Node{Role: hostile, Name: hostile, Zone: hostile, Region: hostile, Version: hostile, RefusedRevision: 1, RefusedReason: hostile}
+	b := page.Cell{Service: hostile, Name: hostile, Owner: hostile, Match: hostile, Instance: hostile, Caller: hostile, Scope: limiter.Zone}
+	h := newHandler(Options{Backend: pagetest.Memory{Rows: []page.Cell{b}, Tree: f}, Version: hostile}, testAssets(t, true))
 	for _, target := range []string{"/", "/buckets?q=%3Cscript%3E&sort=%22%3E%3Cscript%3E", "/buckets?q=%3Cscript%3Ealert(1)", "/fleet?page=%3Cscript%3E"} {
-		_, page := get(t, h, target, false)
-		if strings.Contains(page, "<script>") {
+		_, body := get(t, h, target, false)
+		if strings.Contains(body, "<script>") {
 			t.Errorf("%s: a name became markup", target)
 		}
-		if !strings.Contains(page, escaped) {
+		if !strings.Contains(body, escaped) {
 			t.Errorf("%s: no name is shown", target)
 		}
-		if strings.Contains(page, " style=") || strings.Contains(page, " onerror=") {
+		if strings.Contains(body, " style=") || strings.Contains(body, " onerror=") {
 			t.Errorf("%s: inline style or script", target)
 		}
 	}
@@ -168,93 +131,83 @@ func TestNotices(t *testing.T) {
 	many := strings.Repeat("payments.yaml:1:1: something is wrong here\n", 500)
 	tests := []struct {
 		name  string
-		fleet Fleet
+		fleet page.Fleet
 		want  []string
 	}{
-		{"refused before any revision", Fleet{LoadError: "x"}, []string{"The limits directory was refused: no limit is in force"}},
-		{"refused later", Fleet{LoadError: "a\nb", Revision: 7}, []string{"refused: r7 stays active", ">a\nb</pre>"}},
-		{"many errors", Fleet{LoadError: many}, []string{"407 more lines are in the log of the controller."}},
-		{"warming up", Fleet{WarmingUp: true, Epoch: 3}, []string{"Warming up: not every node has reported yet"}},
-		{"one zone silent", Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from <bdi>zone eu-2</bdi>", "0<span class=\"unit\"> of 1</span>"}},
-		{"several", Fleet{SilentZones: []string{"a", "b", "c"}}, []string{"<bdi>zones a, b and c</bdi>"}},
-		{"many", Fleet{SilentZones: strings.Split("a b c d e f g h", " ")}, []string{"<bdi>zones a, b, c, d, e, f and 2 more</bdi>"}},
-		{"nothing yet", Fleet{}, []string{"nothing is limited yet", "No aggregator has reported yet."}},
+		{"refused before any revision", page.Fleet{LoadError: "x"}, []string{"The limits directory was refused: no limit is in force"}},
+		{"refused later", page.Fleet{LoadError: "a\nb", Revision: 7}, []string{"refused: r7 stays active", ">a\nb</pre>"}},
+		{"many errors", page.Fleet{LoadError: many}, []string{"407 more lines are in the log of the controller."}},
+		{"warming up", page.Fleet{WarmingUp: true, Epoch: 3}, []string{"Warming up: not every node has reported yet"}},
+		{"one zone silent", page.Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from <bdi>zone eu-2</bdi>", "0<span class=\"unit\"> of 1</span>"}},
+		{"several", page.Fleet{SilentZones: []string{"a", "b", "c"}}, []string{"<bdi>zones a, b and c</bdi>"}},
+		{"many", page.Fleet{SilentZones: strings.Split("a b c d e f g h", " ")}, []string{"<bdi>zones a, b, c, d, e, f and 2 more</bdi>"}},
+		{"nothing yet", page.Fleet{}, []string{"nothing is limited yet"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, page := get(t, testHandler(t, memory{fleet: tt.fleet}), "/", false)
+			_, body := get(t, testHandler(t, pagetest.Memory{Tree: tt.fleet}), "/", false)
 			for _, want := range tt.want {
-				if !strings.Contains(page, want) {
+				if !strings.Contains(body, want) {
 					t.Errorf("no %q", want)
 				}
 			}
 		})
 	}
 	t.Run("none", func(t *testing.T) {
-		_, page := get(t, testHandler(t, memory{fleet: Fleet{Revision: 1}}), "/", true)
-		if strings.Contains(page, "notice") {
-			t.Errorf("a healthy fleet has a notice:\n%s", page)
+		_, body := get(t, testHandler(t, pagetest.Memory{Tree: page.Fleet{Revision: 1}}), "/", true)
+		if strings.Contains(body, "notice") {
+			t.Errorf("a healthy fleet has a notice:\n%s", body)
 		}
 	})
 }
 
-// The link in a refusal leads to the buckets of the service.
-func TestExplainLeadsToTheBuckets(t *testing.T) {
-	r := httptest.NewRequest("GET", "http://localhost/explain?service=pay%26ments&caller=checkout&procedure=p", nil)
-	w := httptest.NewRecorder()
-	testHandler(t, memory{}).ServeHTTP(w, r)
-	if got, want := w.Header().Get("Location"), "/buckets?q=pay%26ments%2F"; w.Code != http.StatusFound || got != want {
-		t.Errorf("%d to %q, want 302 to %q", w.Code, got, want)
-	}
-}
-
 // A page without numbers does not claim to be live.
 func TestNotFoundHasNoAge(t *testing.T) {
-	r, page := get(t, testHandler(t, memory{}), "/caps", false)
-	if r.StatusCode != http.StatusNotFound || !strings.Contains(page, "There is no page at this address") {
-		t.Errorf("status %d:\n%s", r.StatusCode, page)
+	r, body := get(t, testHandler(t, pagetest.Memory{}), "/nothing", false)
+	if r.StatusCode != http.StatusNotFound || !strings.Contains(body, "There is no page at this address") {
+		t.Errorf("status %d:\n%s", r.StatusCode, body)
 	}
-	if strings.Contains(page, `id="live"`) || strings.Contains(page, "hx-get") {
+	if strings.Contains(body, `id="live"`) || strings.Contains(body, "hx-get") {
 		t.Error("it says how old its numbers are")
 	}
 }
 
 func TestEmptyTables(t *testing.T) {
-	_, page := get(t, testHandler(t, memory{}), "/buckets", false)
-	if !strings.Contains(page, "Nothing is limited yet") || !strings.Contains(page, "behavior: allow") {
+	_, body := get(t, testHandler(t, pagetest.Memory{}), "/buckets", false)
+	if !strings.Contains(body, "Nothing is limited yet") || !strings.Contains(body, "behavior: allow") {
 		t.Error("without a bucket, no first steps")
 	}
-	h := testHandler(t, memory{buckets: someCells()})
-	_, page = get(t, h, "/buckets?q=chekout&state=over", false)
+	h := testHandler(t, pagetest.Memory{Rows: pagetest.Cells()})
+	_, body = get(t, h, "/buckets?q=chekout&state=over", false)
 	for _, want := range []string{"No bucket matches “chekout”", "The filter “Over limit” is also on.", `value="chekout"`, `<option value="over" selected>`} {
-		if !strings.Contains(page, want) {
+		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	_, page = get(t, h, "/buckets?state=near&scope=zone", false)
-	if !strings.Contains(page, "The filter “Near limit” and “Zone” is on.") {
+	_, body = get(t, h, "/buckets?state=near&scope=zone", false)
+	if !strings.Contains(body, "The filter “Near limit” and “Zone” is on.") {
 		t.Error("filters that are on are not named")
 	}
 }
 
 func TestBuiltWithoutAssets(t *testing.T) {
-	h := newHandler(Options{Backend: memory{buckets: someCells()}}, testAssets(t, false))
-	_, page := get(t, h, "/", false)
+	h := newHandler(Options{Backend: pagetest.Memory{Rows: pagetest.Cells()}}, testAssets(t, false))
+	_, body := get(t, h, "/", false)
 	const words = "Built without web assets: pages work, without updates in place. Run <code>go generate ./web</code>."
-	if !strings.Contains(page, words) {
+	if !strings.Contains(body, words) {
 		t.Errorf("no %q", words)
 	}
-	if strings.Contains(page, "htmx.org") {
+	if strings.Contains(body, "htmx.org") {
 		t.Error("links to htmx, which is not there")
 	}
 }
 
 // hundredThousand returns cells as a large company has them.
-func hundredThousand() []Bucket {
-	cells := make([]Bucket, 100_000)
+func hundredThousand() []page.Cell {
+	cells := make([]page.Cell, 100_000)
 	for i := range cells {
 		service, caller := fmt.Sprintf("service-%d", i*7919%1100), fmt.Sprintf("caller-%d", i%317)
-		b := Bucket{
+		b := page.Cell{
 			Service: service, Name: fmt.Sprintf("%s-charge-%d", caller, i), Owner: "team-" + service,
 			Match:    caller + " → " + service + ".v1.Charges/Create",
 			Behavior: limiter.Deny, LimitRPS: 1000, OfferedRPS: float64(i * 31 % 1100), Hosts: i % 4000,
@@ -270,12 +223,12 @@ func hundredThousand() []Bucket {
 // With 100,000 buckets every page answers within 200 ms. The bound has the
 // slack of a loaded machine; BenchmarkBuckets has the figure.
 func TestHundredThousandBucketsAreFast(t *testing.T) {
-	h := testHandler(t, memory{buckets: hundredThousand()})
+	h := testHandler(t, pagetest.Memory{Rows: hundredThousand()})
 	for _, target := range []string{"/", "/buckets", "/buckets?q=099999", "/buckets?q=no-such-name-anywhere", "/buckets?sort=name&page=2000"} {
 		start := time.Now()
-		r, page := get(t, h, target, false)
+		r, body := get(t, h, target, false)
 		took := time.Since(start)
-		t.Logf("%s: %v, %d bytes", target, took, len(page))
+		t.Logf("%s: %v, %d bytes", target, took, len(body))
 		if r.StatusCode != http.StatusOK || took > 5*200*time.Millisecond+50*time.Millisecond {
 			t.Errorf("%s: status %d after %v", target, r.StatusCode, took)
 		}
@@ -285,38 +238,38 @@ func TestHundredThousandBucketsAreFast(t *testing.T) {
 // A page is at most 300 KB, even if all its names are the longest there may be.
 func TestLongestNamesFit(t *testing.T) {
 	long := strings.Repeat("n", 256)
-	cells := make([]Bucket, 2*pageRows)
+	cells := make([]page.Cell, 100)
 	for i := range cells {
-		cells[i] = Bucket{
+		cells[i] = page.Cell{
 			Service: long, Name: long, Owner: long, Match: long + " → " + long, Caller: long, Instance: long,
 			Scope: limiter.Zone, Behavior: limiter.Deny, LimitRPS: 1e9, OfferedRPS: 9e9, Ratio: 0.9,
 		}
 	}
-	f := Fleet{LoadError: strings.Repeat(long+"\n", 1000)}
-	for range 2 * fleetRows {
-		f.Nodes = append(f.Nodes, Node{Role: "aggregator", Name: long, Zone: long, Region: long, Version: long, RefusedRevision: 1, RefusedReason: long})
+	f := page.Fleet{LoadError: strings.Repeat(long+"\n", 1000)}
+	for range 100 {
+		f.Nodes = append(f.Nodes, page.Node{Role: "aggregator", Name: long, Zone: long, Region: long, Version: long, RefusedRevision: 1, RefusedReason: long})
 	}
-	h := testHandler(t, memory{cells, f})
+	h := testHandler(t, pagetest.Memory{Rows: cells, Tree: f})
 	for _, target := range []string{"/", "/buckets", "/fleet"} {
-		if _, page := get(t, h, target, false); len(page) > 300_000 {
-			t.Errorf("%s has %d bytes, want at most 300,000", target, len(page))
+		if _, body := get(t, h, target, false); len(body) > 300_000 {
+			t.Errorf("%s has %d bytes, want at most 300,000", target, len(body))
 		}
 	}
 }
 
 func BenchmarkFleet(b *testing.B) {
-	f := Fleet{Revision: 1}
+	f := page.Fleet{Revision: 1}
 	for i := range 100_000 {
-		f.Nodes = append(f.Nodes, Node{Role: "client", Name: fmt.Sprintf("host-%d", i*7919%100_000), Zone: fmt.Sprintf("zone-%d", i%30), Revision: 1})
+		f.Nodes = append(f.Nodes, page.Node{Role: "client", Name: fmt.Sprintf("host-%d", i*7919%100_000), Zone: fmt.Sprintf("zone-%d", i%30), Revision: 1})
 	}
-	h := testHandler(b, memory{fleet: f})
+	h := testHandler(b, pagetest.Memory{Tree: f})
 	for b.Loop() {
 		get(b, h, "/fleet", false)
 	}
 }
 
 func BenchmarkBuckets(b *testing.B) {
-	h := testHandler(b, memory{buckets: hundredThousand()})
+	h := testHandler(b, pagetest.Memory{Rows: hundredThousand()})
 	for _, target := range []string{"/", "/buckets", "/buckets?sort=name", "/buckets?sort=name&page=1000", "/buckets?q=caller-7", "/buckets?q=no-such-name-anywhere"} {
 		b.Run(target[1:], func(b *testing.B) {
 			b.ReportAllocs()
@@ -329,13 +282,13 @@ func BenchmarkBuckets(b *testing.B) {
 
 // The fleet's table is paged too: every host may be a node.
 func TestFleetPages(t *testing.T) {
-	f := Fleet{Revision: 1}
+	f := page.Fleet{Revision: 1}
 	for i := range 120 {
-		f.Nodes = append(f.Nodes, Node{Role: "client", Name: fmt.Sprintf("host-%03d", i), Revision: 1})
+		f.Nodes = append(f.Nodes, page.Node{Role: "client", Name: fmt.Sprintf("host-%03d", i), Revision: 1})
 	}
 	f.Nodes[77].ReportAge = time.Minute
 	f.Nodes[0].Revision, f.Nodes[1].DirectiveAge = 0, time.Second
-	h := testHandler(t, memory{fleet: f})
+	h := testHandler(t, pagetest.Memory{Tree: f})
 	_, first := get(t, h, "/fleet", true)
 	if strings.Count(first, ">host-") != 50 || !strings.Contains(first, "1–50 of 120") {
 		t.Errorf("first page has %d nodes, want 50 of 120", strings.Count(first, ">host-"))

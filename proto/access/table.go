@@ -41,11 +41,12 @@ var rules = map[string]Rule{
 	grlv1connect.ConfigServiceGetConfigurationProcedure: {People: Viewer, Nodes: byConfigurators},
 	grlv1connect.ConfigServiceListRevisionsProcedure:    {People: Viewer},
 
-	grlv1connect.IncidentServicePlaceCapProcedure: {People: Editor},
-	grlv1connect.IncidentServiceLiftCapProcedure:  {People: Editor},
-	grlv1connect.IncidentServiceListCapsProcedure: {People: Viewer},
-	grlv1connect.IncidentServiceDisableProcedure:  {People: Editor},
-	grlv1connect.IncidentServiceEnableProcedure:   {People: Editor},
+	grlv1connect.IncidentServicePlaceCapProcedure:  {People: Editor},
+	grlv1connect.IncidentServiceLiftCapProcedure:   {People: Editor},
+	grlv1connect.IncidentServiceExtendCapProcedure: {People: Editor},
+	grlv1connect.IncidentServiceListCapsProcedure:  {People: Viewer},
+	grlv1connect.IncidentServiceDisableProcedure:   {People: Editor},
+	grlv1connect.IncidentServiceEnableProcedure:    {People: Editor},
 
 	grlv1connect.PolicyServiceApplyPoliciesProcedure:       {People: Editor},
 	grlv1connect.PolicyServiceDeletePolicyProcedure:        {People: Editor},
@@ -67,6 +68,9 @@ var rules = map[string]Rule{
 	grlv1connect.ConfiguratorServiceFinishRunProcedure:       configurators,
 	grlv1connect.ConfiguratorServiceGetMemoryProcedure:       configurators,
 	grlv1connect.ConfiguratorServiceApplyRepositoryProcedure: configurators,
+
+	grlv1connect.AlertServiceListAlertsProcedure: {People: Viewer},
+	grlv1connect.AlertServiceMuteAlertProcedure:  {People: Editor},
 
 	grlv1connect.AuditServiceListAuditProcedure:   {People: Viewer},
 	grlv1connect.AuditServiceVerifyAuditProcedure: {People: Viewer},

@@ -13,6 +13,7 @@ import (
 	"grl/roles/controller/api"
 	"grl/roles/controller/people"
 	"grl/web"
+	"grl/web/page"
 )
 
 // Services are the names of the services that Handler serves.
@@ -27,24 +28,31 @@ func (c *Controller) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(grlv1connect.NewTreeServiceHandler(c, connect.WithReadMaxBytes(wire.MaxDown)))
 	pages := c.pages()
-	for _, route := range c.routes() {
+	for _, route := range c.routes(&pages) {
 		mux.Handle(route.Path, web.CheckHost(pages, route.Handler))
 	}
 	mux.Handle("/", web.New(pages))
 	return mux
 }
 
-// routes returns the services for people.
-func (c *Controller) routes() []api.Route {
-	path, handler := grlv1connect.NewViewServiceHandler(view{Controller: c}, connect.WithReadMaxBytes(wire.MaxReport))
+// routes returns the services for people, and hands them to the pages.
+func (c *Controller) routes(pages *web.Options) []api.Route {
+	v := view{Controller: c}
+	path, handler := grlv1connect.NewViewServiceHandler(v, connect.WithReadMaxBytes(wire.MaxReport))
 	routes := []api.Route{{Path: path, Handler: handler}}
+	pages.Services.View = v
 	if c.opts.Config.Regional() {
-		routes = append(routes, api.Elsewhere(fmt.Sprintf(
-			"this controller takes its configuration from its parent: ask %s", strings.Join(c.opts.Config.Parent, " or ")))...)
+		parent := strings.Join(c.opts.Config.Parent, " or ")
+		pages.Services.Elsewhere = parent
+		routes = append(routes, api.Elsewhere(fmt.Sprintf("this controller takes its configuration from its parent: ask %s", parent))...)
 	} else {
-		routes = append(routes, api.Routes(api.Options{
-			Desk: c.desk, Ledger: c.ledger, History: c.opts.Store, Limits: c.opts.Config.Limits, Log: c.opts.Log,
-		})...)
+		a := api.New(api.Options{
+			Desk: c.desk, Ledger: c.ledger, History: c.opts.Store, Limits: c.opts.Config.Limits, Log: c.opts.Log, Alert: alertService{c},
+		})
+		pages.Services = page.Services{
+			View: v, Config: a.Config, Incident: a.Incident, Audit: a.Audit, Policy: a.Policy, RLC: a.RLC, Alert: a.Alert,
+		}
+		routes = append(routes, a.Routes()...)
 	}
 	if c.opts.People != nil {
 		path, handler := grlv1connect.NewAccessServiceHandler(c.opts.People.Service(), connect.WithConditionalHandlerOptions(people.Bounds))

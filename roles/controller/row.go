@@ -7,29 +7,29 @@ import (
 	"grl/limiter/law"
 	grlv1 "grl/proto/grl/v1"
 	"grl/proto/wire"
-	"grl/web"
+	"grl/web/page"
 )
 
 // row is what the controller sees of a cell now, or of a bucket that nobody
 // calls.
 type row struct {
-	web.Bucket
+	page.Cell
 	bucket       *limiter.Bucket
 	candidateRPS float64       // would be dropped by the candidate
 	age          time.Duration // of the last directive that spoke of the cell; below 0: none did
 	follows      bool          // another controller sends the directives
 }
 
-// Buckets returns a row for each cell, and one for each bucket that nobody
+// Cells returns a row for each cell, and one for each bucket that nobody
 // calls.
-func (v view) Buckets() []web.Bucket {
+func (v view) Cells() []page.Cell {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now, owners := time.Now(), v.node.owners()
 	entries := v.node.entries("")
-	out := make([]web.Bucket, len(entries))
+	out := make([]page.Cell, len(entries))
 	for i, e := range entries {
-		out[i] = v.node.row(now, e.bucket, e.id, owners[e.bucket.Service]).Bucket
+		out[i] = v.node.row(now, e.bucket, e.id, owners[e.bucket.Service]).Cell
 	}
 	return out
 }
@@ -45,7 +45,7 @@ func (n *node) owners() map[string]string {
 
 // row returns what is seen of a cell of b, which may not be yet.
 func (n *node) row(now time.Time, b *limiter.Bucket, id limiter.CellID, owner string) row {
-	r := row{bucket: b, age: -1, follows: !n.leads, Bucket: web.Bucket{
+	r := row{bucket: b, age: -1, follows: !n.leads, Cell: page.Cell{
 		Service:  b.Service,
 		Name:     b.Name,
 		Owner:    owner,

@@ -13,24 +13,24 @@ import (
 	grlv1 "grl/proto/grl/v1"
 	"grl/store"
 	"grl/store/ledger"
-	"grl/web"
+	"grl/web/page"
 )
 
 // view answers what the controller sees now, for the API and the dashboard.
 type view struct{ *Controller }
 
 // Fleet returns the state of the tree.
-func (v view) Fleet() web.Fleet {
+func (v view) Fleet() page.Fleet {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()
-	f := web.Fleet{
+	f := page.Fleet{
 		Epoch:     v.node.epoch,
 		Revision:  v.node.config.Revision,
 		Loaded:    v.installedAt(),
 		LoadError: v.refused,
 		WarmingUp: !v.node.mayPublish(now),
-		Controller: web.Node{
+		Controller: page.Node{
 			Role:     "controller",
 			Name:     v.name,
 			Region:   v.opts.Config.Region,
@@ -55,8 +55,8 @@ func (c *Controller) installedAt() time.Time {
 	return c.state.Head.At
 }
 
-func webNode(m *grlv1.Node) web.Node {
-	return web.Node{
+func webNode(m *grlv1.Node) page.Node {
+	return page.Node{
 		Role:            roleWord(m.GetRole()),
 		Name:            m.GetName(),
 		Zone:            m.GetZone(),

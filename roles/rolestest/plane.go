@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,6 +29,7 @@ type Plane struct {
 	dir        string // of the controllers' directories, by name
 	limits     string // directory of limits files
 	controller *controller.Controller
+	pages      http.Handler                    // of the controller without a parent
 	running    map[string]*process             // by name
 	registries map[string]*prometheus.Registry // of hosts, by name
 	// Log receives what the roles say; nil discards it.
@@ -111,13 +113,21 @@ func (p *Plane) runController(name string, config controller.Config) *controller
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Network.Serve(p.t, name, AsAdmin(c.Handler()))
+	handler := c.Handler()
+	if name == global {
+		p.pages = handler
+	}
+	p.Network.Serve(p.t, name, AsAdmin(handler))
 	p.start(name, cancel, func() error {
 		defer st.Close()
 		return c.Run(ctx)
 	})
 	return c
 }
+
+// Pages returns the dashboard and API of the controller without a parent, for a
+// request whose context says who asks.
+func (p *Plane) Pages() http.Handler { return p.pages }
 
 // Limits writes the limits files, as many as NewPlane did.
 func (p *Plane) Limits(texts ...string) {

@@ -375,6 +375,111 @@ func (x *LiftCapResponse) GetCap() *CapView {
 	return nil
 }
 
+type ExtendCapRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// From now on; from 1 s to 24 h.
+	DurationMs    int64  `protobuf:"varint,2,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendCapRequest) Reset() {
+	*x = ExtendCapRequest{}
+	mi := &file_grl_v1_incident_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendCapRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendCapRequest) ProtoMessage() {}
+
+func (x *ExtendCapRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_incident_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendCapRequest.ProtoReflect.Descriptor instead.
+func (*ExtendCapRequest) Descriptor() ([]byte, []int) {
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ExtendCapRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ExtendCapRequest) GetDurationMs() int64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *ExtendCapRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ExtendCapResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cap           *CapView               `protobuf:"bytes,1,opt,name=cap,proto3" json:"cap,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendCapResponse) Reset() {
+	*x = ExtendCapResponse{}
+	mi := &file_grl_v1_incident_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendCapResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendCapResponse) ProtoMessage() {}
+
+func (x *ExtendCapResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_incident_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendCapResponse.ProtoReflect.Descriptor instead.
+func (*ExtendCapResponse) Descriptor() ([]byte, []int) {
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ExtendCapResponse) GetCap() *CapView {
+	if x != nil {
+		return x.Cap
+	}
+	return nil
+}
+
 type ListCapsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only of this service; empty: all.
@@ -385,7 +490,7 @@ type ListCapsRequest struct {
 
 func (x *ListCapsRequest) Reset() {
 	*x = ListCapsRequest{}
-	mi := &file_grl_v1_incident_proto_msgTypes[5]
+	mi := &file_grl_v1_incident_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +502,7 @@ func (x *ListCapsRequest) String() string {
 func (*ListCapsRequest) ProtoMessage() {}
 
 func (x *ListCapsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[5]
+	mi := &file_grl_v1_incident_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +515,7 @@ func (x *ListCapsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCapsRequest.ProtoReflect.Descriptor instead.
 func (*ListCapsRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{5}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListCapsRequest) GetService() string {
@@ -429,7 +534,7 @@ type ListCapsResponse struct {
 
 func (x *ListCapsResponse) Reset() {
 	*x = ListCapsResponse{}
-	mi := &file_grl_v1_incident_proto_msgTypes[6]
+	mi := &file_grl_v1_incident_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +546,7 @@ func (x *ListCapsResponse) String() string {
 func (*ListCapsResponse) ProtoMessage() {}
 
 func (x *ListCapsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[6]
+	mi := &file_grl_v1_incident_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +559,7 @@ func (x *ListCapsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCapsResponse.ProtoReflect.Descriptor instead.
 func (*ListCapsResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{6}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListCapsResponse) GetCaps() []*CapView {
@@ -481,7 +586,7 @@ type CapView struct {
 
 func (x *CapView) Reset() {
 	*x = CapView{}
-	mi := &file_grl_v1_incident_proto_msgTypes[7]
+	mi := &file_grl_v1_incident_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +598,7 @@ func (x *CapView) String() string {
 func (*CapView) ProtoMessage() {}
 
 func (x *CapView) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[7]
+	mi := &file_grl_v1_incident_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +611,7 @@ func (x *CapView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapView.ProtoReflect.Descriptor instead.
 func (*CapView) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{7}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CapView) GetCap() *Cap {
@@ -570,7 +675,7 @@ type DisableRequest struct {
 
 func (x *DisableRequest) Reset() {
 	*x = DisableRequest{}
-	mi := &file_grl_v1_incident_proto_msgTypes[8]
+	mi := &file_grl_v1_incident_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +687,7 @@ func (x *DisableRequest) String() string {
 func (*DisableRequest) ProtoMessage() {}
 
 func (x *DisableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[8]
+	mi := &file_grl_v1_incident_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +700,7 @@ func (x *DisableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisableRequest.ProtoReflect.Descriptor instead.
 func (*DisableRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{8}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DisableRequest) GetService() string {
@@ -629,7 +734,7 @@ type DisableResponse struct {
 
 func (x *DisableResponse) Reset() {
 	*x = DisableResponse{}
-	mi := &file_grl_v1_incident_proto_msgTypes[9]
+	mi := &file_grl_v1_incident_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +746,7 @@ func (x *DisableResponse) String() string {
 func (*DisableResponse) ProtoMessage() {}
 
 func (x *DisableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[9]
+	mi := &file_grl_v1_incident_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +759,7 @@ func (x *DisableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisableResponse.ProtoReflect.Descriptor instead.
 func (*DisableResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{9}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DisableResponse) GetAllDisabled() bool {
@@ -682,7 +787,7 @@ type EnableRequest struct {
 
 func (x *EnableRequest) Reset() {
 	*x = EnableRequest{}
-	mi := &file_grl_v1_incident_proto_msgTypes[10]
+	mi := &file_grl_v1_incident_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +799,7 @@ func (x *EnableRequest) String() string {
 func (*EnableRequest) ProtoMessage() {}
 
 func (x *EnableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[10]
+	mi := &file_grl_v1_incident_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +812,7 @@ func (x *EnableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableRequest.ProtoReflect.Descriptor instead.
 func (*EnableRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{10}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EnableRequest) GetService() string {
@@ -741,7 +846,7 @@ type EnableResponse struct {
 
 func (x *EnableResponse) Reset() {
 	*x = EnableResponse{}
-	mi := &file_grl_v1_incident_proto_msgTypes[11]
+	mi := &file_grl_v1_incident_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +858,7 @@ func (x *EnableResponse) String() string {
 func (*EnableResponse) ProtoMessage() {}
 
 func (x *EnableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_incident_proto_msgTypes[11]
+	mi := &file_grl_v1_incident_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +871,7 @@ func (x *EnableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableResponse.ProtoReflect.Descriptor instead.
 func (*EnableResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_incident_proto_rawDescGZIP(), []int{11}
+	return file_grl_v1_incident_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EnableResponse) GetAllDisabled() bool {
@@ -814,6 +919,13 @@ const file_grl_v1_incident_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"4\n" +
 	"\x0fLiftCapResponse\x12!\n" +
+	"\x03cap\x18\x01 \x01(\v2\x0f.grl.v1.CapViewR\x03cap\"[\n" +
+	"\x10ExtendCapRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
+	"\vduration_ms\x18\x02 \x01(\x03R\n" +
+	"durationMs\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"6\n" +
+	"\x11ExtendCapResponse\x12!\n" +
 	"\x03cap\x18\x01 \x01(\v2\x0f.grl.v1.CapViewR\x03cap\"+\n" +
 	"\x0fListCapsRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\"7\n" +
@@ -844,10 +956,11 @@ const file_grl_v1_incident_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"`\n" +
 	"\x0eEnableResponse\x12!\n" +
 	"\fall_disabled\x18\x01 \x01(\bR\vallDisabled\x12+\n" +
-	"\x11disabled_services\x18\x02 \x03(\tR\x10disabledServices2\xc5\x02\n" +
+	"\x11disabled_services\x18\x02 \x03(\tR\x10disabledServices2\x87\x03\n" +
 	"\x0fIncidentService\x12=\n" +
 	"\bPlaceCap\x12\x17.grl.v1.PlaceCapRequest\x1a\x18.grl.v1.PlaceCapResponse\x12:\n" +
-	"\aLiftCap\x12\x16.grl.v1.LiftCapRequest\x1a\x17.grl.v1.LiftCapResponse\x12B\n" +
+	"\aLiftCap\x12\x16.grl.v1.LiftCapRequest\x1a\x17.grl.v1.LiftCapResponse\x12@\n" +
+	"\tExtendCap\x12\x18.grl.v1.ExtendCapRequest\x1a\x19.grl.v1.ExtendCapResponse\x12B\n" +
 	"\bListCaps\x12\x17.grl.v1.ListCapsRequest\x1a\x18.grl.v1.ListCapsResponse\"\x03\x90\x02\x01\x12:\n" +
 	"\aDisable\x12\x16.grl.v1.DisableRequest\x1a\x17.grl.v1.DisableResponse\x127\n" +
 	"\x06Enable\x12\x15.grl.v1.EnableRequest\x1a\x16.grl.v1.EnableResponseB\x18Z\x16grl/proto/grl/v1;grlv1b\x06proto3"
@@ -864,43 +977,48 @@ func file_grl_v1_incident_proto_rawDescGZIP() []byte {
 	return file_grl_v1_incident_proto_rawDescData
 }
 
-var file_grl_v1_incident_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_grl_v1_incident_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_grl_v1_incident_proto_goTypes = []any{
-	(*PlaceCapRequest)(nil),  // 0: grl.v1.PlaceCapRequest
-	(*PlaceCapResponse)(nil), // 1: grl.v1.PlaceCapResponse
-	(*CapEffect)(nil),        // 2: grl.v1.CapEffect
-	(*LiftCapRequest)(nil),   // 3: grl.v1.LiftCapRequest
-	(*LiftCapResponse)(nil),  // 4: grl.v1.LiftCapResponse
-	(*ListCapsRequest)(nil),  // 5: grl.v1.ListCapsRequest
-	(*ListCapsResponse)(nil), // 6: grl.v1.ListCapsResponse
-	(*CapView)(nil),          // 7: grl.v1.CapView
-	(*DisableRequest)(nil),   // 8: grl.v1.DisableRequest
-	(*DisableResponse)(nil),  // 9: grl.v1.DisableResponse
-	(*EnableRequest)(nil),    // 10: grl.v1.EnableRequest
-	(*EnableResponse)(nil),   // 11: grl.v1.EnableResponse
-	(*Cap)(nil),              // 12: grl.v1.Cap
+	(*PlaceCapRequest)(nil),   // 0: grl.v1.PlaceCapRequest
+	(*PlaceCapResponse)(nil),  // 1: grl.v1.PlaceCapResponse
+	(*CapEffect)(nil),         // 2: grl.v1.CapEffect
+	(*LiftCapRequest)(nil),    // 3: grl.v1.LiftCapRequest
+	(*LiftCapResponse)(nil),   // 4: grl.v1.LiftCapResponse
+	(*ExtendCapRequest)(nil),  // 5: grl.v1.ExtendCapRequest
+	(*ExtendCapResponse)(nil), // 6: grl.v1.ExtendCapResponse
+	(*ListCapsRequest)(nil),   // 7: grl.v1.ListCapsRequest
+	(*ListCapsResponse)(nil),  // 8: grl.v1.ListCapsResponse
+	(*CapView)(nil),           // 9: grl.v1.CapView
+	(*DisableRequest)(nil),    // 10: grl.v1.DisableRequest
+	(*DisableResponse)(nil),   // 11: grl.v1.DisableResponse
+	(*EnableRequest)(nil),     // 12: grl.v1.EnableRequest
+	(*EnableResponse)(nil),    // 13: grl.v1.EnableResponse
+	(*Cap)(nil),               // 14: grl.v1.Cap
 }
 var file_grl_v1_incident_proto_depIdxs = []int32{
-	7,  // 0: grl.v1.PlaceCapResponse.cap:type_name -> grl.v1.CapView
+	9,  // 0: grl.v1.PlaceCapResponse.cap:type_name -> grl.v1.CapView
 	2,  // 1: grl.v1.PlaceCapResponse.effect:type_name -> grl.v1.CapEffect
-	7,  // 2: grl.v1.LiftCapResponse.cap:type_name -> grl.v1.CapView
-	7,  // 3: grl.v1.ListCapsResponse.caps:type_name -> grl.v1.CapView
-	12, // 4: grl.v1.CapView.cap:type_name -> grl.v1.Cap
-	0,  // 5: grl.v1.IncidentService.PlaceCap:input_type -> grl.v1.PlaceCapRequest
-	3,  // 6: grl.v1.IncidentService.LiftCap:input_type -> grl.v1.LiftCapRequest
-	5,  // 7: grl.v1.IncidentService.ListCaps:input_type -> grl.v1.ListCapsRequest
-	8,  // 8: grl.v1.IncidentService.Disable:input_type -> grl.v1.DisableRequest
-	10, // 9: grl.v1.IncidentService.Enable:input_type -> grl.v1.EnableRequest
-	1,  // 10: grl.v1.IncidentService.PlaceCap:output_type -> grl.v1.PlaceCapResponse
-	4,  // 11: grl.v1.IncidentService.LiftCap:output_type -> grl.v1.LiftCapResponse
-	6,  // 12: grl.v1.IncidentService.ListCaps:output_type -> grl.v1.ListCapsResponse
-	9,  // 13: grl.v1.IncidentService.Disable:output_type -> grl.v1.DisableResponse
-	11, // 14: grl.v1.IncidentService.Enable:output_type -> grl.v1.EnableResponse
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	9,  // 2: grl.v1.LiftCapResponse.cap:type_name -> grl.v1.CapView
+	9,  // 3: grl.v1.ExtendCapResponse.cap:type_name -> grl.v1.CapView
+	9,  // 4: grl.v1.ListCapsResponse.caps:type_name -> grl.v1.CapView
+	14, // 5: grl.v1.CapView.cap:type_name -> grl.v1.Cap
+	0,  // 6: grl.v1.IncidentService.PlaceCap:input_type -> grl.v1.PlaceCapRequest
+	3,  // 7: grl.v1.IncidentService.LiftCap:input_type -> grl.v1.LiftCapRequest
+	5,  // 8: grl.v1.IncidentService.ExtendCap:input_type -> grl.v1.ExtendCapRequest
+	7,  // 9: grl.v1.IncidentService.ListCaps:input_type -> grl.v1.ListCapsRequest
+	10, // 10: grl.v1.IncidentService.Disable:input_type -> grl.v1.DisableRequest
+	12, // 11: grl.v1.IncidentService.Enable:input_type -> grl.v1.EnableRequest
+	1,  // 12: grl.v1.IncidentService.PlaceCap:output_type -> grl.v1.PlaceCapResponse
+	4,  // 13: grl.v1.IncidentService.LiftCap:output_type -> grl.v1.LiftCapResponse
+	6,  // 14: grl.v1.IncidentService.ExtendCap:output_type -> grl.v1.ExtendCapResponse
+	8,  // 15: grl.v1.IncidentService.ListCaps:output_type -> grl.v1.ListCapsResponse
+	11, // 16: grl.v1.IncidentService.Disable:output_type -> grl.v1.DisableResponse
+	13, // 17: grl.v1.IncidentService.Enable:output_type -> grl.v1.EnableResponse
+	12, // [12:18] is the sub-list for method output_type
+	6,  // [6:12] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_incident_proto_init() }
@@ -920,7 +1038,7 @@ func file_grl_v1_incident_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_incident_proto_rawDesc), len(file_grl_v1_incident_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

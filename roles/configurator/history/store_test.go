@@ -27,7 +27,7 @@ import (
 func ownHistory(t testing.TB, s *store.Store) *history.Controller {
 	t.Helper()
 	mux := http.NewServeMux()
-	for _, r := range api.Routes(api.Options{Ledger: ledger.New(s), History: s, Log: slog.New(slog.DiscardHandler)}) {
+	for _, r := range api.New(api.Options{Ledger: ledger.New(s), History: s, Log: slog.New(slog.DiscardHandler)}).Routes() {
 		mux.Handle(r.Path, r.Handler)
 	}
 	var network rolestest.Network

@@ -37,12 +37,14 @@ const (
 	maxFilter = 1 << 10 // bytes of what selects audit entries
 )
 
-// Options says what the API works with. All fields but Limits are required.
+// Options says what the API works with. All fields but Alert and Limits are required.
 type Options struct {
 	Desk   *desk.Desk
 	Ledger *ledger.Ledger
 	// History is read by configurators.
 	History *store.Store
+	// Alert tells what needs a person; nil: nothing does.
+	Alert grlv1connect.AlertServiceHandler
 	// Limits is the limits directory that the controller watches; "": none.
 	Limits string
 	Log    *slog.Logger
@@ -53,6 +55,7 @@ func Services() []string {
 	return []string{
 		grlv1connect.ConfigServiceName, grlv1connect.IncidentServiceName, grlv1connect.AuditServiceName,
 		grlv1connect.PolicyServiceName, grlv1connect.RLCServiceName, grlv1connect.ConfiguratorServiceName,
+		grlv1connect.AlertServiceName,
 	}
 }
 
@@ -62,26 +65,48 @@ type Route struct {
 	Handler http.Handler
 }
 
-// Routes returns the services of the API. Who calls is taken from
-// access.From(ctx): the gate in front puts it there and has checked the role,
-// and a call without a person is refused.
-func Routes(o Options, more ...connect.HandlerOption) []Route {
+// API is the services, to be called in process or served by Routes. Who calls is
+// taken from access.From(ctx), and a call without a person is refused; whether
+// the role suffices is checked in front, by access.RuleOf.
+type API struct {
+	Config   grlv1connect.ConfigServiceHandler
+	Incident grlv1connect.IncidentServiceHandler
+	Audit    grlv1connect.AuditServiceHandler
+	Policy   grlv1connect.PolicyServiceHandler
+	RLC      grlv1connect.RLCServiceHandler
+	Alert    grlv1connect.AlertServiceHandler
+
+	configurator grlv1connect.ConfiguratorServiceHandler
+}
+
+// New returns the services.
+func New(o Options) *API {
+	return &API{
+		Config: configService{o}, Incident: incidentService{o}, Audit: auditService{o}, Policy: policyService{o},
+		RLC: rlcService{Options: o, later: &later{}}, Alert: o.Alert,
+		configurator: configuratorService{Options: o, reading: make(chan struct{}, historiesAtOnce), pruned: new(atomic.Int64)},
+	}
+}
+
+// Routes returns the services to be mounted.
+func (a *API) Routes(more ...connect.HandlerOption) []Route {
 	options := append([]connect.HandlerOption{
 		connect.WithConditionalHandlerOptions(bounds),
 		connect.WithCodec(strictJSON{"json"}),
 		connect.WithCodec(strictJSON{"json; charset=utf-8"}),
 	}, more...)
 	turns := make(turns, appliesAtOnce)
-	rlc := rlcService{Options: o, later: &later{}}
-	machine := configuratorService{Options: o, reading: make(chan struct{}, historiesAtOnce), pruned: new(atomic.Int64)}
 	var routes []Route
 	add := func(path string, handler http.Handler) { routes = append(routes, Route{path, turns.of(handler)}) }
-	add(grlv1connect.NewConfigServiceHandler(configService{o}, options...))
-	add(grlv1connect.NewIncidentServiceHandler(incidentService{o}, options...))
-	add(grlv1connect.NewAuditServiceHandler(auditService{o}, options...))
-	add(grlv1connect.NewPolicyServiceHandler(policyService{o}, options...))
-	add(grlv1connect.NewRLCServiceHandler(rlc, options...))
-	path, handler := grlv1connect.NewConfiguratorServiceHandler(machine, options...)
+	add(grlv1connect.NewConfigServiceHandler(a.Config, options...))
+	add(grlv1connect.NewIncidentServiceHandler(a.Incident, options...))
+	add(grlv1connect.NewAuditServiceHandler(a.Audit, options...))
+	add(grlv1connect.NewPolicyServiceHandler(a.Policy, options...))
+	add(grlv1connect.NewRLCServiceHandler(a.RLC, options...))
+	if a.Alert != nil {
+		add(grlv1connect.NewAlertServiceHandler(a.Alert, options...))
+	}
+	path, handler := grlv1connect.NewConfiguratorServiceHandler(a.configurator, options...)
 	add(path, readInTime(handler))
 	return routes
 }

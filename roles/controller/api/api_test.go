@@ -74,7 +74,7 @@ func serveWith(t testing.TB, engine *store.Store, limits string) *server {
 	log := slog.New(slog.DiscardHandler)
 	mux := http.NewServeMux()
 	d := desk.New(desk.Options{Ledger: s.ledger, Traffic: quiet{}, Log: log})
-	for _, r := range api.Routes(api.Options{Desk: d, Ledger: s.ledger, History: engine, Limits: limits, Log: log}) {
+	for _, r := range api.New(api.Options{Desk: d, Ledger: s.ledger, History: engine, Limits: limits, Log: log}).Routes() {
 		mux.Handle(r.Path, r.Handler)
 	}
 	http := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"connectrpc.com/connect"
 
 	grlv1 "grl/proto/grl/v1"
 	"grl/roles/controller/desk"
@@ -131,4 +134,8 @@ func (s incidentService) Enable(ctx context.Context, r *grlv1.EnableRequest) (*g
 		return nil, s.rpcError(ctx, err)
 	}
 	return &grlv1.EnableResponse{AllDisabled: incident.AllDisabled, DisabledServices: incident.Disabled}, nil
+}
+
+func (s incidentService) ExtendCap(context.Context, *grlv1.ExtendCapRequest) (*grlv1.ExtendCapResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("not yet"))
 }

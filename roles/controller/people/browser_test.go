@@ -14,13 +14,8 @@ import (
 
 	"grl/proto/access"
 	"grl/web"
+	"grl/web/pagetest"
 )
-
-// nothing is a dashboard's data where there is none.
-type nothing struct{}
-
-func (nothing) Buckets() []web.Bucket { return nil }
-func (nothing) Fleet() web.Fleet      { return web.Fleet{} }
 
 // browser asks the dashboard as a person's browser does: with cookies, without
 // JavaScript.
@@ -33,7 +28,7 @@ type browser struct {
 func dashboard(t *testing.T, r *rig, withTLS bool) *browser {
 	t.Helper()
 	gate := access.NewGate(access.Options{Role: access.Controller, People: r.People, Registry: prometheus.NewRegistry()})
-	h := gate.Handler(web.New(web.Options{Backend: nothing{}, People: r.People}))
+	h := gate.Handler(web.New(web.Options{Backend: pagetest.Memory{}, People: r.People}))
 	server := httptest.NewUnstartedServer(h)
 	if withTLS {
 		server.StartTLS()

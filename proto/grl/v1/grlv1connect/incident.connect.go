@@ -38,6 +38,9 @@ const (
 	IncidentServicePlaceCapProcedure = "/grl.v1.IncidentService/PlaceCap"
 	// IncidentServiceLiftCapProcedure is the fully-qualified name of the IncidentService's LiftCap RPC.
 	IncidentServiceLiftCapProcedure = "/grl.v1.IncidentService/LiftCap"
+	// IncidentServiceExtendCapProcedure is the fully-qualified name of the IncidentService's ExtendCap
+	// RPC.
+	IncidentServiceExtendCapProcedure = "/grl.v1.IncidentService/ExtendCap"
 	// IncidentServiceListCapsProcedure is the fully-qualified name of the IncidentService's ListCaps
 	// RPC.
 	IncidentServiceListCapsProcedure = "/grl.v1.IncidentService/ListCaps"
@@ -53,6 +56,8 @@ type IncidentServiceClient interface {
 	PlaceCap(context.Context, *v1.PlaceCapRequest) (*v1.PlaceCapResponse, error)
 	// LiftCap ends a cap at once.
 	LiftCap(context.Context, *v1.LiftCapRequest) (*v1.LiftCapResponse, error)
+	// ExtendCap moves the end of a cap that is in force.
+	ExtendCap(context.Context, *v1.ExtendCapRequest) (*v1.ExtendCapResponse, error)
 	// ListCaps returns the caps in force and those that ramp out, the newest
 	// first.
 	ListCaps(context.Context, *v1.ListCapsRequest) (*v1.ListCapsResponse, error)
@@ -85,6 +90,12 @@ func NewIncidentServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(incidentServiceMethods.ByName("LiftCap")),
 			connect.WithClientOptions(opts...),
 		),
+		extendCap: connect.NewClient[v1.ExtendCapRequest, v1.ExtendCapResponse](
+			httpClient,
+			baseURL+IncidentServiceExtendCapProcedure,
+			connect.WithSchema(incidentServiceMethods.ByName("ExtendCap")),
+			connect.WithClientOptions(opts...),
+		),
 		listCaps: connect.NewClient[v1.ListCapsRequest, v1.ListCapsResponse](
 			httpClient,
 			baseURL+IncidentServiceListCapsProcedure,
@@ -109,11 +120,12 @@ func NewIncidentServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // incidentServiceClient implements IncidentServiceClient.
 type incidentServiceClient struct {
-	placeCap *connect.Client[v1.PlaceCapRequest, v1.PlaceCapResponse]
-	liftCap  *connect.Client[v1.LiftCapRequest, v1.LiftCapResponse]
-	listCaps *connect.Client[v1.ListCapsRequest, v1.ListCapsResponse]
-	disable  *connect.Client[v1.DisableRequest, v1.DisableResponse]
-	enable   *connect.Client[v1.EnableRequest, v1.EnableResponse]
+	placeCap  *connect.Client[v1.PlaceCapRequest, v1.PlaceCapResponse]
+	liftCap   *connect.Client[v1.LiftCapRequest, v1.LiftCapResponse]
+	extendCap *connect.Client[v1.ExtendCapRequest, v1.ExtendCapResponse]
+	listCaps  *connect.Client[v1.ListCapsRequest, v1.ListCapsResponse]
+	disable   *connect.Client[v1.DisableRequest, v1.DisableResponse]
+	enable    *connect.Client[v1.EnableRequest, v1.EnableResponse]
 }
 
 // PlaceCap calls grl.v1.IncidentService.PlaceCap.
@@ -128,6 +140,15 @@ func (c *incidentServiceClient) PlaceCap(ctx context.Context, req *v1.PlaceCapRe
 // LiftCap calls grl.v1.IncidentService.LiftCap.
 func (c *incidentServiceClient) LiftCap(ctx context.Context, req *v1.LiftCapRequest) (*v1.LiftCapResponse, error) {
 	response, err := c.liftCap.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ExtendCap calls grl.v1.IncidentService.ExtendCap.
+func (c *incidentServiceClient) ExtendCap(ctx context.Context, req *v1.ExtendCapRequest) (*v1.ExtendCapResponse, error) {
+	response, err := c.extendCap.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -167,6 +188,8 @@ type IncidentServiceHandler interface {
 	PlaceCap(context.Context, *v1.PlaceCapRequest) (*v1.PlaceCapResponse, error)
 	// LiftCap ends a cap at once.
 	LiftCap(context.Context, *v1.LiftCapRequest) (*v1.LiftCapResponse, error)
+	// ExtendCap moves the end of a cap that is in force.
+	ExtendCap(context.Context, *v1.ExtendCapRequest) (*v1.ExtendCapResponse, error)
 	// ListCaps returns the caps in force and those that ramp out, the newest
 	// first.
 	ListCaps(context.Context, *v1.ListCapsRequest) (*v1.ListCapsResponse, error)
@@ -195,6 +218,12 @@ func NewIncidentServiceHandler(svc IncidentServiceHandler, opts ...connect.Handl
 		connect.WithSchema(incidentServiceMethods.ByName("LiftCap")),
 		connect.WithHandlerOptions(opts...),
 	)
+	incidentServiceExtendCapHandler := connect.NewUnaryHandlerSimple(
+		IncidentServiceExtendCapProcedure,
+		svc.ExtendCap,
+		connect.WithSchema(incidentServiceMethods.ByName("ExtendCap")),
+		connect.WithHandlerOptions(opts...),
+	)
 	incidentServiceListCapsHandler := connect.NewUnaryHandlerSimple(
 		IncidentServiceListCapsProcedure,
 		svc.ListCaps,
@@ -220,6 +249,8 @@ func NewIncidentServiceHandler(svc IncidentServiceHandler, opts ...connect.Handl
 			incidentServicePlaceCapHandler.ServeHTTP(w, r)
 		case IncidentServiceLiftCapProcedure:
 			incidentServiceLiftCapHandler.ServeHTTP(w, r)
+		case IncidentServiceExtendCapProcedure:
+			incidentServiceExtendCapHandler.ServeHTTP(w, r)
 		case IncidentServiceListCapsProcedure:
 			incidentServiceListCapsHandler.ServeHTTP(w, r)
 		case IncidentServiceDisableProcedure:
@@ -241,6 +272,10 @@ func (UnimplementedIncidentServiceHandler) PlaceCap(context.Context, *v1.PlaceCa
 
 func (UnimplementedIncidentServiceHandler) LiftCap(context.Context, *v1.LiftCapRequest) (*v1.LiftCapResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("grl.v1.IncidentService.LiftCap is not implemented"))
+}
+
+func (UnimplementedIncidentServiceHandler) ExtendCap(context.Context, *v1.ExtendCapRequest) (*v1.ExtendCapResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("grl.v1.IncidentService.ExtendCap is not implemented"))
 }
 
 func (UnimplementedIncidentServiceHandler) ListCaps(context.Context, *v1.ListCapsRequest) (*v1.ListCapsResponse, error) {

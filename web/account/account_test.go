@@ -1,0 +1,140 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"grl/proto/access"
+	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
+)
+
+// accessAPI is an AccessService that holds its tokens and sessions in memory.
+type accessAPI struct {
+	grlv1connect.UnimplementedAccessServiceHandler
+	tokens   []*grlv1.Token
+	sessions []*grlv1.Session
+}
+
+func (a *accessAPI) ListTokens(context.Context, *grlv1.ListTokensRequest) (*grlv1.ListTokensResponse, error) {
+	return &grlv1.ListTokensResponse{Tokens: a.tokens}, nil
+}
+
+func (a *accessAPI) CreateToken(_ context.Context, q *grlv1.CreateTokenRequest) (*grlv1.CreateTokenResponse, error) {
+	if q.GetName() == "" {
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("the token has no name"))
+	}
+	t := &grlv1.Token{
+		Id: "made", Name: q.GetName(), Account: "ada", Role: q.GetRole(), Services: q.GetServices(),
+		CreatedAtMs: 1_700_000_000_000, ExpiresAtMs: 1_700_000_000_000 + q.GetDurationMs(),
+	}
+	a.tokens = append(a.tokens, t)
+	return &grlv1.CreateTokenResponse{Token: t, Secret: "grl_made_secret"}, nil
+}
+
+func (a *accessAPI) RevokeToken(_ context.Context, q *grlv1.RevokeTokenRequest) (*grlv1.RevokeTokenResponse, error) {
+	before := len(a.tokens)
+	a.tokens = slices.DeleteFunc(a.tokens, func(t *grlv1.Token) bool { return t.GetId() == q.GetId() })
+	if len(a.tokens) == before {
+		return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no such token"))
+	}
+	return &grlv1.RevokeTokenResponse{}, nil
+}
+
+func (a *accessAPI) ListSessions(context.Context, *grlv1.ListSessionsRequest) (*grlv1.ListSessionsResponse, error) {
+	return &grlv1.ListSessionsResponse{Sessions: a.sessions}, nil
+}
+
+func (a *accessAPI) EndSession(_ context.Context, q *grlv1.EndSessionRequest) (*grlv1.EndSessionResponse, error) {
+	a.sessions = slices.DeleteFunc(a.sessions, func(n *grlv1.Session) bool { return n.GetId() == q.GetId() })
+	return &grlv1.EndSessionResponse{}, nil
+}
+
+var adaSignedIn = &access.Person{Name: "ada", Level: access.Editor, By: "session", Session: "here"}
+
+func TestAccountPage(t *testing.T) {
+	p := &persons{api: accessAPI{
+		tokens: []*grlv1.Token{
+			{Id: "1", Name: `<script>ci`, Account: "ada", Role: grlv1.AccountRole_ACCOUNT_ROLE_EDITOR, Services: []string{"pay", "search"}, CreatedAtMs: 1_700_000_000_000, ExpiresAtMs: 1_700_086_400_000},
+		},
+		sessions: []*grlv1.Session{
+			{Id: "here", Account: "ada", From: "192.0.2.1", CreatedAtMs: 1_700_000_000_000},
+			{Id: "there", Account: "ada", From: "192.0.2.2", CreatedAtMs: 1_700_000_000_000},
+		},
+	}}
+	r := ask(t, p, asked{method: "GET", target: "/account", person: adaSignedIn})
+	body := read(t, r)
+	if r.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", r.StatusCode)
+	}
+	for _, want := range []string{
+		"&lt;script&gt;ci", "pay search", "2023-11-14 22:13 UTC", "2023-11-15 22:13 UTC", "never", "192.0.2.2",
+		`<option value="viewer">`, `<option value="editor">`, `value="there"`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q on the page", want)
+		}
+	}
+	for _, absent := range []string{"<script>ci", `<option value="admin">`} {
+		if strings.Contains(body, absent) {
+			t.Errorf("%q is on the page", absent)
+		}
+	}
+	if strings.Count(body, "this one") != 1 {
+		t.Error("the session of the page is not marked, or others are")
+	}
+}
+
+func TestMakeTokenOnThePage(t *testing.T) {
+	p := &persons{}
+	form := url.Values{"name": {"ci"}, "role": {"editor"}, "days": {"7"}, "services": {" pay  search "}}
+	r := ask(t, p, asked{method: "POST", target: "/account/tokens", form: form, person: adaSignedIn})
+	if body := read(t, r); r.StatusCode != http.StatusOK || strings.Count(body, "grl_made_secret") != 1 || r.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("status %d, %s:\n%s", r.StatusCode, r.Header.Get("Cache-Control"), body)
+	}
+	made := p.api.tokens[0]
+	if made.GetRole() != grlv1.AccountRole_ACCOUNT_ROLE_EDITOR || !slices.Equal(made.GetServices(), []string{"pay", "search"}) || made.GetExpiresAtMs()-made.GetCreatedAtMs() != 7*86_400_000 {
+		t.Errorf("made %v", made)
+	}
+	if body := read(t, ask(t, p, asked{method: "GET", target: "/account", person: adaSignedIn})); strings.Contains(body, "grl_made_secret") {
+		t.Error("the secret is shown again")
+	}
+	for _, bad := range []url.Values{
+		{"name": {"ci"}, "role": {"viewer"}, "days": {"0"}},
+		{"name": {"ci"}, "role": {"viewer"}, "days": {"9999999"}},
+		{"name": {"ci"}, "role": {"viewer"}, "days": {"x"}},
+		{"name": {""}, "role": {"viewer"}, "days": {"1"}},
+	} {
+		r := ask(t, p, asked{method: "POST", target: "/account/tokens", form: bad, person: adaSignedIn})
+		if body := read(t, r); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(body, `role="alert"`) {
+			t.Errorf("%v: status %d", bad, r.StatusCode)
+		}
+	}
+	if len(p.api.tokens) != 1 {
+		t.Errorf("%d tokens, want 1", len(p.api.tokens))
+	}
+}
+
+func TestRevokeAndEndOnThePage(t *testing.T) {
+	p := &persons{api: accessAPI{tokens: []*grlv1.Token{{Id: "1"}}, sessions: []*grlv1.Session{{Id: "there"}}}}
+	for target, id := range map[string]string{"/account/tokens/revoke": "1", "/account/sessions/end": "there"} {
+		r := ask(t, p, asked{method: "POST", target: target, form: url.Values{"id": {id}}, person: adaSignedIn})
+		if r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/account" {
+			t.Errorf("%s: status %d to %q", target, r.StatusCode, r.Header.Get("Location"))
+		}
+	}
+	if len(p.api.tokens)+len(p.api.sessions) != 0 {
+		t.Errorf("left: %v, %v", p.api.tokens, p.api.sessions)
+	}
+	r := ask(t, p, asked{method: "POST", target: "/account/tokens/revoke", form: url.Values{"id": {"1"}}, person: adaSignedIn})
+	if body := read(t, r); r.StatusCode != http.StatusNotFound || !strings.Contains(body, "There is no such token.") {
+		t.Errorf("status %d:\n%s", r.StatusCode, body)
+	}
+}

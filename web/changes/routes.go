@@ -1,0 +1,24 @@
+// Package changes has the page of who changed what.
+package changes
+
+import (
+	"net/http"
+
+	"grl/proto/grl/v1/grlv1connect"
+	"grl/web/page"
+)
+
+// site serves the page.
+type site struct{ *page.Site }
+
+// Routes returns the page and its forms.
+func Routes(p *page.Site) []page.Route {
+	s := site{p}
+	return []page.Route{
+		{Pattern: "GET /changes", Procedure: grlv1connect.AuditServiceListAuditProcedure, Serve: s.serve},
+	}
+}
+
+func (s site) serve(w http.ResponseWriter, r *http.Request) {
+	s.Render(w, r, http.StatusOK, show(s.Page(r, "Changes", "/changes")))
+}

@@ -1,0 +1,51 @@
+package page
+
+import (
+	"slices"
+	"time"
+)
+
+// Fleet is the state of the tree as one controller sees it.
+type Fleet struct {
+	Epoch    uint64    // counts leaders or starts of the controller
+	Revision uint64    // active; 0: none yet
+	Loaded   time.Time // when it became active; zero: not known
+	// LoadError is why the limits directory was refused, a line an error;
+	// empty: it was not.
+	LoadError string
+	// WarmingUp says that not every node has reported since the start.
+	WarmingUp  bool
+	Controller Node   // which answers; its ages and Hosts are not looked at
+	Nodes      []Node // below the controller, in any order
+	// SilentZones are those from which no report comes any more, each once; a
+	// region is one of them as "region NAME".
+	SilentZones []string
+	// Alone says that the controller decides its part of global limits itself,
+	// since its parent is silent.
+	Alone bool
+}
+
+// Node is one process of the tree, as it reports about itself.
+type Node struct {
+	Role                        string // controller, aggregator, client
+	Name, Zone, Region, Version string // empty: not known
+	Revision                    uint64 // held; 0: none
+	RefusedRevision             uint64 // 0: none
+	RefusedReason               string
+	ReportAge                   time.Duration // since its last report
+	DirectiveAge                time.Duration // since it took its last directive; 0: not known
+	BytesReceived, BytesSent    uint64        // since its start
+	Hosts                       int           // of an aggregator: live ones below it
+}
+
+// Hosts counts the hosts that report; each is below one aggregator. A silent
+// zone's do not.
+func (f *Fleet) Hosts() int {
+	hosts := 0
+	for i := range f.Nodes {
+		if f.Nodes[i].Role == "aggregator" && !slices.Contains(f.SilentZones, f.Nodes[i].Zone) {
+			hosts += f.Nodes[i].Hosts
+		}
+	}
+	return hosts
+}

@@ -1,0 +1,9 @@
+package page
+
+// Notice is a fact above a page with the next step.
+type Notice struct {
+	Kind  string // "bad", "warn" or "good"
+	Title string // the fact, without a full stop
+	Text  string // the next step; empty: none
+	Link  Crumb  // to where it is done; zero: none
+}
