@@ -32,6 +32,8 @@ type CellSeries struct {
 	Cell    limiter.CellID
 	Offered []uint64 // requests in each minute
 	Dropped []uint64
+	// ShadowDropped is part of what was offered and not dropped.
+	ShadowDropped []uint64
 	// HighestSecond is as in Minute: an upper bound if there are several zones.
 	HighestSecond    []uint64
 	CandidateDropped []uint64

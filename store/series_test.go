@@ -20,7 +20,7 @@ func mustSeries(t testing.TB, s *Store, q SeriesQuery) []CellSeries {
 	var list []CellSeries
 	err := s.ReadSeries(t.Context(), q, func(c CellSeries) error {
 		c.Offered, c.Dropped = slices.Clone(c.Offered), slices.Clone(c.Dropped)
-		c.HighestSecond, c.CandidateDropped = slices.Clone(c.HighestSecond), slices.Clone(c.CandidateDropped)
+		c.ShadowDropped, c.HighestSecond, c.CandidateDropped = slices.Clone(c.ShadowDropped), slices.Clone(c.HighestSecond), slices.Clone(c.CandidateDropped)
 		c.Damaged, c.Zones = slices.Clone(c.Damaged), slices.Clone(c.Zones)
 		for i := range c.Zones {
 			c.Zones[i] = bytes.Clone(c.Zones[i])
@@ -54,7 +54,8 @@ func TestSeriesEqualMinutes(t *testing.T) {
 			dropped := r.Uint64N(offered + 1)
 			samples = append(samples, Sample{
 				Cell: cells[r.IntN(len(cells))], Zone: []string{"z1", "z2", "a"}[r.IntN(3)],
-				Offered: offered, Admitted: offered - dropped, Dropped: dropped, HighestSecond: r.Uint64N(50),
+				Offered: offered, Admitted: offered - dropped, Dropped: dropped,
+				ShadowDropped: r.Uint64N(offered - dropped + 1), HighestSecond: r.Uint64N(50),
 			}, Sample{Cell: cells[r.IntN(len(cells))], CandidateDropped: r.Uint64N(3)})
 		}
 		mustAppend(t, s, at(r.IntN(30*60)), samples...)
@@ -92,8 +93,8 @@ func compareSeries(t *testing.T, s *Store, q SeriesQuery, p Presence) {
 			want[int(m.Start.Sub(p.From)/time.Minute)] = m
 		}
 		for i, m := range want {
-			have := [...]uint64{series.Offered[i], series.Dropped[i], series.HighestSecond[i], series.CandidateDropped[i]}
-			if have != [...]uint64{m.Offered, m.Dropped, m.HighestSecond, m.CandidateDropped} {
+			have := [...]uint64{series.Offered[i], series.Dropped[i], series.ShadowDropped[i], series.HighestSecond[i], series.CandidateDropped[i]}
+			if have != [...]uint64{m.Offered, m.Dropped, m.ShadowDropped, m.HighestSecond, m.CandidateDropped} {
 				t.Fatalf("%v, minute %d = %v, want %+v", series.Cell, i, have, m)
 			}
 		}

@@ -20,6 +20,7 @@ const maxBatch = 400
 const (
 	seriesOffered = iota
 	seriesDropped
+	seriesShadow
 	seriesHighest
 	seriesCandidate
 	seriesColumns
@@ -28,7 +29,7 @@ const (
 // seriesColumn is the place in a series of each column of a minute; -1: it has
 // none.
 var seriesColumn = [columns]int{
-	offered: seriesOffered, admitted: -1, dropped: seriesDropped, shadowDropped: -1,
+	offered: seriesOffered, admitted: -1, dropped: seriesDropped, shadowDropped: seriesShadow,
 	highestSecond: seriesHighest, candidateDropped: seriesCandidate,
 }
 
@@ -83,7 +84,7 @@ func (r *seriesReader) column(cell, column int) []uint64 {
 func (r *seriesReader) series(i int, c numberedCell) CellSeries {
 	return CellSeries{
 		Cell: c.cell, Offered: r.column(i, seriesOffered), Dropped: r.column(i, seriesDropped),
-		HighestSecond: r.column(i, seriesHighest), CandidateDropped: r.column(i, seriesCandidate),
+		ShadowDropped: r.column(i, seriesShadow), HighestSecond: r.column(i, seriesHighest), CandidateDropped: r.column(i, seriesCandidate),
 		Zones: r.bitmaps[i*r.zones : (i+1)*r.zones], Damaged: r.damaged[i],
 	}
 }
