@@ -31,7 +31,7 @@ var dist embed.FS
 // AssetsBuilt reports whether the third-party browser assets are part of this
 // binary. Without them pages work, but do not update in place.
 func AssetsBuilt() bool {
-	_, ok := htmxFile(dist)
+	_, ok := builtFile(dist, htmxFile)
 	return ok
 }
 
@@ -71,19 +71,32 @@ func newAssets(own, built fs.FS) (*assets, error) {
 		}
 		*link = a.add(hashedName(path.Base(name), body), body)
 	}
-	if name, ok := htmxFile(built); ok {
+	for file, link := range map[string]*string{
+		htmxFile:                 &a.paths.HTMX,
+		"htmx.org-*-hx-sse.min":  &a.paths.Events,
+		"uplot-*-uPlot.iife.min": &a.paths.Plot,
+		"uplot-*-uPlot.min":      &a.paths.PlotStyle,
+	} {
+		name, ok := builtFile(built, file)
+		if !ok {
+			continue
+		}
 		body, err := fs.ReadFile(built, name)
 		if err != nil {
 			return nil, fmt.Errorf("read asset: %w", err)
 		}
-		a.paths.HTMX = a.add(path.Base(name), body)
+		*link = a.add(path.Base(name), body)
 	}
 	return a, nil
 }
 
-// htmxFile finds htmx in built; its name there contains version and hash.
-func htmxFile(built fs.FS) (name string, ok bool) {
-	names, err := fs.Glob(built, "dist/htmx.org-*.js")
+// htmxFile is the file without which nothing updates in place.
+const htmxFile = "htmx.org-*-htmx.min"
+
+// builtFile finds a file of the manifest in built; its name there contains
+// package, version, file and hash.
+func builtFile(built fs.FS, file string) (name string, ok bool) {
+	names, err := fs.Glob(built, "dist/"+file+"-??????????.*")
 	if err != nil || len(names) == 0 {
 		return "", false
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"grl/web/pagetest"
 	"testing/fstest"
+
+	"grl/web/pagetest"
 )
 
 // What a page links to is there, under a name that changes with its content,
@@ -50,10 +51,40 @@ func TestAssetsBuiltSaysWhatIsEmbedded(t *testing.T) {
 	}
 	there := false
 	for _, n := range names {
-		there = there || strings.HasPrefix(n.Name(), "htmx.org-")
+		there = there || strings.HasPrefix(n.Name(), "htmx.org-4.0.1-htmx.min-")
 	}
 	if got := AssetsBuilt(); got != there {
 		t.Errorf("AssetsBuilt() = %v, htmx is embedded: %v", got, there)
+	}
+}
+
+// Each file of the manifest that was built is served, and a page can name it.
+func TestBuiltAssetsAreServed(t *testing.T) {
+	files := fstest.MapFS{}
+	for _, name := range []string{
+		"htmx.org-4.0.1-htmx.min-0123456789.js", "htmx.org-4.0.1-hx-sse.min-0123456789.js",
+		"uplot-1.6.32-uPlot.iife.min-0123456789.js", "uplot-1.6.32-uPlot.min-0123456789.css",
+	} {
+		files["dist/"+name] = &fstest.MapFile{Data: []byte(name)}
+	}
+	a, err := newAssets(static, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHandler(Options{Backend: pagetest.Memory{}}, a)
+	for path, want := range map[string]string{
+		a.paths.HTMX:      "htmx.org-4.0.1-htmx.min-0123456789.js",
+		a.paths.Events:    "htmx.org-4.0.1-hx-sse.min-0123456789.js",
+		a.paths.Plot:      "uplot-1.6.32-uPlot.iife.min-0123456789.js",
+		a.paths.PlotStyle: "uplot-1.6.32-uPlot.min-0123456789.css",
+	} {
+		if path != "/assets/"+want {
+			t.Errorf("path %q, want that of %s", path, want)
+			continue
+		}
+		if r, body := get(t, h, path, false); r.StatusCode != 200 || body != want {
+			t.Errorf("%s: status %d, %q", path, r.StatusCode, body)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func testAssets(t testing.TB, built bool) *assets {
 		"static/favicon.svg": {Data: []byte("<svg/>")},
 	}
 	if built {
-		files["dist/htmx.org-4.0.1-0123456789.js"] = &fstest.MapFile{Data: []byte("htmx")}
+		files["dist/htmx.org-4.0.1-htmx.min-0123456789.js"] = &fstest.MapFile{Data: []byte("htmx")}
 	}
 	a, err := newAssets(files, files)
 	if err != nil {

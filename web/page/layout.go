@@ -66,9 +66,11 @@ func count(n int) string {
 // htmxConfig sets htmx up for a strict policy: requests go to this origin
 // only, no style is injected, history stays with the browser, and an answer
 // that is no page (4xx, 5xx) is not swapped in. A poll that takes longer than
-// 5 s is given up, so that the next one can be sent.
+// 5 s is given up, so that the next one can be sent; a stream that broke is
+// opened again within 2 s.
 const htmxConfig = `{"mode":"same-origin","includeIndicatorCSS":false,"history":false,` +
-	`"noSwap":[204,304,"3xx","4xx","5xx"],"defaultTimeout":5000}`
+	`"noSwap":[204,304,"3xx","4xx","5xx"],"defaultTimeout":5000,` +
+	`"sse":{"reconnectDelay":500,"reconnectMaxDelay":2000}}`
 
 // shortcuts are the links at the thumb of a phone: what burns first.
 func (p Page) shortcuts() []Link {

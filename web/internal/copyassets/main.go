@@ -1,6 +1,6 @@
 // Command copyassets copies the browser assets that assets.json lists from
-// node_modules to dist, under names that contain version and hash, each with
-// its licence beside it. It refuses a file whose hash is not the listed one,
+// node_modules to dist, under names that contain package, version, file and
+// hash, each with its licence beside it. It refuses a file whose hash is not the listed one,
 // and removes from dist what is not listed. It runs in the folder web:
 //
 //	go run ./internal/copyassets
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +96,9 @@ func (e entry) collect(modules fs.FS, files map[string][]byte) error {
 		return fmt.Errorf("%s: licence: %w", e.Name, err)
 	}
 	base := strings.ReplaceAll(strings.TrimPrefix(e.Name, "@"), "/", "-") + "-" + e.Version
-	files[base+"-"+hash[:10]+filepath.Ext(e.Path)] = body
+	ext := filepath.Ext(e.Path)
+	stem := strings.TrimSuffix(path.Base(e.Path), ext)
+	files[base+"-"+stem+"-"+hash[:10]+ext] = body
 	files[base+"-LICENSE.txt"] = licence
 	return nil
 }
@@ -133,11 +136,11 @@ func replace(dist string, files map[string][]byte) error {
 		}
 	}
 	for name, body := range files {
-		path := filepath.Join(dist, name)
-		if old, err := os.ReadFile(path); err == nil && slices.Equal(old, body) {
+		file := filepath.Join(dist, name)
+		if old, err := os.ReadFile(file); err == nil && slices.Equal(old, body) {
 			continue
 		}
-		if err := os.WriteFile(path, body, 0o644); err != nil {
+		if err := os.WriteFile(file, body, 0o644); err != nil {
 			return err
 		}
 	}

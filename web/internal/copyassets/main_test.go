@@ -61,7 +61,7 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		hash := fmt.Sprintf("%x", sha256.Sum256([]byte(script)))[:10]
-		want := []string{".gitignore", "lib.org-4.0.1-LICENSE.txt", "lib.org-4.0.1-" + hash + ".js"}
+		want := []string{".gitignore", "lib.org-4.0.1-LICENSE.txt", "lib.org-4.0.1-lib.min-" + hash + ".js"}
 		slices.Sort(want)
 		if got := names(t, filepath.Join(dir, "dist")); !slices.Equal(got, want) {
 			t.Fatalf("dist holds %q, want %q", got, want)
