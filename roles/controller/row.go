@@ -50,6 +50,7 @@ func (n *node) row(now time.Time, b *limiter.Bucket, id limiter.CellID, owner st
 		Name:     b.Name,
 		Owner:    owner,
 		Match:    matchText(b),
+		Selects:  b.Match,
 		Instance: id.Instance,
 		Caller:   id.Caller,
 		Class:    id.Class,

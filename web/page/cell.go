@@ -15,6 +15,8 @@ type Cell struct {
 	// Match is what the bucket matches, for people:
 	// "checkout → payments.v1.Charges/*".
 	Match string
+	// Selects is what it matches.
+	Selects limiter.Match
 	// Instance is the region or zone of the cell; empty for a global one.
 	Instance string
 	// Caller is set where the bucket has a cell for each caller.
