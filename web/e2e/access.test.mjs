@@ -1,43 +1,29 @@
-// Browser tests of signing in and out, in Debian's Chromium against real
-// accounts in a store.
+// Browser tests of accounts: signing in and out, roles, sessions and tokens, in
+// Debian's Chromium against the real binary.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { chromium } from "playwright-core";
-import { Server } from "./server.mjs";
+import { Fleet } from "./fleet.mjs";
+import { accessible, fits, launch, open, quiet, shoot } from "./browser.mjs";
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const shots = process.env.E2E_SCREENSHOTS; // a folder; empty: take none
 const password = "correct horse battery staple";
 
-let server, browser;
+let fleet, browser;
 
 before(async () => {
-  server = await Server.start({ people: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync"],
-  });
-});
+  fleet = await Fleet.start({ sidecars: false });
+  browser = await launch();
+}, { timeout: 300_000 });
 after(async () => {
   await browser?.close();
-  await server?.close();
+  await fleet?.close();
 });
 
 // check runs axe and looks for what spills over the page's width.
 async function check(page, name, scripts) {
   if (!scripts) return; // axe is one
-  await page.evaluate(axeSource);
-  const found = await page.evaluate(async () => (await window.axe.run(document)).violations);
-  assert.deepEqual(found.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(" ")).join(", ")}`), [], name);
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${name} spills over`);
-  if (shots) {
-    mkdirSync(shots, { recursive: true });
-    await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
-  }
+  await accessible(page, name);
+  await fits(page, name);
+  await shoot(page, name);
 }
 
 const views = [
@@ -57,7 +43,7 @@ for (const { width, colorScheme, scripts } of views) {
     page.on("console", (m) => { if (m.type() === "error") problems.push(m.text()); });
     const name = (what) => `${what}-${width}-${colorScheme}`;
     try {
-      await page.goto(server.url + "/fleet");
+      await page.goto(fleet.url + "/fleet");
       if (new URL(page.url()).pathname === "/fleet") { // no account yet: open to everyone here
         await check(page, name("open"), scripts);
         await page.getByRole("link", { name: "Make the first account" }).click();
@@ -73,7 +59,7 @@ for (const { width, colorScheme, scripts } of views) {
         await page.getByRole("button").click();
         assert.equal(new URL(page.url()).pathname, "/");
         await page.getByRole("button", { name: "Sign out" }).click();
-        await page.goto(server.url + "/fleet");
+        await page.goto(fleet.url + "/fleet");
       }
       assert.equal(new URL(page.url()).pathname, "/login");
       await check(page, name("login"), scripts);
@@ -92,7 +78,7 @@ for (const { width, colorScheme, scripts } of views) {
       const [session] = await context.cookies();
       assert.deepEqual([session.name, session.httpOnly, session.sameSite], ["grl", true, "Lax"]);
 
-      await page.goto(server.url + "/account");
+      await page.goto(fleet.url + "/account");
       await page.getByLabel("What it is for").fill("a pipeline");
       await page.getByRole("button", { name: "Make a token" }).click();
       assert.match(await page.locator("#secret").innerText(), /^grl_[0-9a-f]{16}_[0-9a-f]{64}$/);
@@ -120,7 +106,7 @@ for (const { width, colorScheme, scripts } of views) {
 test("a page that polls leads to the login when its session has ended", async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
-  await page.goto(server.url + "/login");
+  await page.goto(fleet.url + "/login");
   await page.getByRole("textbox", { name: "Account" }).fill("root");
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
