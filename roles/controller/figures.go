@@ -11,6 +11,9 @@ import (
 // Counts returns what the navigation says.
 func (v view) Counts() page.Counts { return page.Counts{} }
 
+// Total returns what the fleet is offered now.
+func (v view) Total() page.Load { return page.Load{} }
+
 // Parts returns what a bucket is offered now by zone.
 func (v view) Parts(bucket, instance string) []page.Part { return nil }
 

@@ -20,6 +20,8 @@ type Backend interface {
 	Fleet() Fleet
 	// Counts returns what the navigation says.
 	Counts() Counts
+	// Total returns what the fleet is offered now, in which a request counts once.
+	Total() Load
 	// Parts returns what a bucket is offered now, by zone, the largest first;
 	// instance selects one of its cells, "" all of them.
 	Parts(bucket, instance string) []Part
@@ -39,6 +41,22 @@ type Backend interface {
 	Usual(ctx context.Context, service string, match limiter.Match) (rps float64, known bool, err error)
 	// Past returns what was last computed from the history of all cells.
 	Past() *Past
+}
+
+// Load is what happens to requests now, in requests per second. Requests that no
+// limit matches are not among them. docs/decisions/0026-dashboard-figures.md says
+// where it is exact.
+type Load struct {
+	OfferedRPS          float64 // admitted and dropped
+	AdmittedRPS         float64
+	DroppedRPS          float64
+	ShadowDroppedRPS    float64 // part of admitted
+	CandidateDroppedRPS float64 // that candidates would drop of what is admitted
+}
+
+// Virtual is what would be dropped and is not, at most what is admitted.
+func (l *Load) Virtual() float64 {
+	return min(l.ShadowDroppedRPS+l.CandidateDroppedRPS, l.AdmittedRPS)
 }
 
 // Counts is what the navigation says of each page.

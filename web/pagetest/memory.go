@@ -24,6 +24,7 @@ type Memory struct {
 	Rows    []page.Cell
 	Tree    page.Fleet
 	Count   page.Counts
+	Load    page.Load
 	ByZone  map[string][]page.Part // by bucket
 	Line    map[string]page.Series // by bucket
 	Changes map[string][]page.LimitChange
@@ -38,6 +39,9 @@ func (m Memory) Fleet() page.Fleet { return m.Tree }
 
 // Counts implements page.Backend.
 func (m Memory) Counts() page.Counts { return m.Count }
+
+// Total implements page.Backend.
+func (m Memory) Total() page.Load { return m.Load }
 
 // Parts implements page.Backend.
 func (m Memory) Parts(bucket, _ string) []page.Part { return m.ByZone[bucket] }
