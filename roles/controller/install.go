@@ -132,11 +132,11 @@ func takeIncident(c *limiter.Configuration, i ledger.Incident, now time.Time) {
 	}
 }
 
-// capLeft returns how long a cap has left, by wall time, as it was placed. If
-// the clock was set back since it has no more than it ever had: what no cap may
-// have, receivers refuse together with all else.
+// capLeft returns how long a cap has left, by wall time, as it was placed or
+// extended. If the clock was set back since it has no more than it may have had:
+// what no cap may have, receivers refuse together with all else.
 func capLeft(placed ledger.Cap, now time.Time) time.Duration {
-	return min(placed.EndsAt.Sub(now.Round(0)), placed.EndsAt.Sub(placed.PlacedAt))
+	return min(placed.EndsAt.Sub(now.Round(0)), placed.EndsAt.Sub(placed.PlacedAt), ledger.MaxCapLife)
 }
 
 // shelf holds the services of the revisions in use as they were read, so that a

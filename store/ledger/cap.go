@@ -30,7 +30,7 @@ type Cap struct {
 // Bounds of caps.
 const (
 	MaxCaps    = 1000           // placed, ramping out or not forgotten yet
-	MaxCapLife = 24 * time.Hour // from placing to end
+	MaxCapLife = 24 * time.Hour // from placing or extending to the end
 )
 
 func (c *Cap) validate() error {
@@ -98,6 +98,49 @@ func (l *Ledger) LiftCap(ctx context.Context, act Act, id string) (Cap, error) {
 		return Cap{}, fmt.Errorf("lift cap %q: %w", id, err)
 	}
 	return lifted, nil
+}
+
+// Errors of ExtendCap.
+var (
+	// ErrCapEnded says that a cap has ended, and ramps out or did.
+	ErrCapEnded = errors.New("the cap has ended")
+	// ErrCapLonger says that a cap holds as long already.
+	ErrCapLonger = errors.New("the cap holds as long already")
+)
+
+// ExtendCap moves the end of a cap that holds at act.At to a later time, at most
+// MaxCapLife after act.At, and returns it as it is then. ErrNotFound if there is
+// none, ErrCapEnded or ErrCapLonger. Who placed it, when and why stays as it was.
+func (l *Ledger) ExtendCap(ctx context.Context, act Act, id string, ends time.Time) (Cap, error) {
+	ends = ends.UTC().Truncate(time.Millisecond)
+	var longer Cap
+	var err error
+	if ahead := ends.Sub(act.At); ahead > MaxCapLife {
+		err = fmt.Errorf("ends in %v, want at most %v", ahead, MaxCapLife)
+	}
+	if err == nil {
+		_, err = l.editIncident(ctx, act, func(i *incident) (*Entry, error) {
+			at := slices.IndexFunc(i.Caps, func(c Cap) bool { return c.ID == id })
+			if at < 0 {
+				return nil, ErrNotFound
+			}
+			c := &i.Caps[at]
+			switch before := string(encode(c)); {
+			case !c.EndsAt.After(act.At):
+				return nil, ErrCapEnded
+			case !ends.After(c.EndsAt):
+				return nil, ErrCapLonger
+			default:
+				c.EndsAt = ends
+				longer = *c
+				return act.entry("cap.extend", c.subjects(), before, string(encode(c))), nil
+			}
+		})
+	}
+	if err != nil {
+		return Cap{}, fmt.Errorf("extend cap %q: %w", id, err)
+	}
+	return longer, nil
 }
 
 // ForgetCaps removes the caps that ended before a time, so long ago that they

@@ -61,6 +61,47 @@ func testCaps(t *testing.T, b *book) {
 	b.wantSound(t, 4)
 }
 
+func testExtendCap(t *testing.T, b *book) {
+	other, c := b.mustPlace(t, aCap("search")), b.mustPlace(t, aCap("payments"))
+	for _, tt := range []struct {
+		name string
+		id   string
+		ends time.Time
+		want error // nil: any
+	}{
+		{"no such cap", "77", noon.Add(2 * time.Hour), ledger.ErrNotFound},
+		{"to an earlier end", c.ID, noon.Add(time.Hour - time.Millisecond), ledger.ErrCapLonger},
+		{"to the end it has", c.ID, noon.Add(time.Hour), ledger.ErrCapLonger},
+		{"beyond a day from now", c.ID, noon.Add(24*time.Hour + time.Millisecond), nil},
+	} {
+		if _, err := b.ExtendCap(t.Context(), by("bob"), tt.id, tt.ends); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if i := b.mustState(t).Incident; i.Serial != 2 || i.Caps[0] != c || i.Caps[1] != other {
+		t.Errorf("incident = %+v, want it as it was", i)
+	}
+	want := c
+	want.EndsAt = noon.Add(24 * time.Hour)
+	if longer, err := b.ExtendCap(t.Context(), by("bob"), c.ID, want.EndsAt); err != nil || longer != want {
+		t.Errorf("ExtendCap = %+v, %v, want %+v", longer, err, want)
+	}
+	if i := b.mustState(t).Incident; i.Serial != 3 || i.Caps[0] != want || i.Caps[1] != other {
+		t.Errorf("incident = %+v, want only the end of %s moved, and serial 3", i, c.ID)
+	}
+	entries, err := b.Audit(t.Context(), 0, 9, ledger.Filter{Action: "cap.extend"})
+	if err != nil || len(entries) != 1 || entries[0].Actor != "bob" ||
+		!strings.Contains(entries[0].Before, `"ends_at":"2026-03-04T13:00:00.007Z"`) || !strings.Contains(entries[0].After, `"ends_at":"2026-03-05T12:00:00.007Z"`) {
+		t.Errorf("audit = %+v, %v, want one entry of bob with both ends", entries, err)
+	}
+	late := by("bob")
+	late.At = other.EndsAt
+	if _, err := b.ExtendCap(t.Context(), late, other.ID, late.At.Add(time.Hour)); !errors.Is(err, ledger.ErrCapEnded) {
+		t.Errorf("ExtendCap of one that ramps out: %v, want ErrCapEnded", err)
+	}
+	b.wantSound(t, 3)
+}
+
 func testCapBounds(t *testing.T, b *book) {
 	for i, spoil := range []func(*ledger.Cap){
 		func(c *ledger.Cap) { c.Service = "" },

@@ -2,10 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"connectrpc.com/connect"
 
 	grlv1 "grl/proto/grl/v1"
 	"grl/roles/controller/desk"
@@ -42,10 +39,15 @@ func (s incidentService) PlaceCap(ctx context.Context, r *grlv1.PlaceCapRequest)
 // longest is above all that a cap may last, and far from what overflows.
 const longest = 1000 * time.Hour
 
+// capSpan returns how long a cap shall hold, as far as it can be told.
+func capSpan(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
+}
+
 func toCap(r *grlv1.PlaceCapRequest) (desk.CapRequest, error) {
 	request := desk.CapRequest{
 		Service: r.GetService(), Caller: r.GetCaller(), Procedure: r.GetProcedure(), LimitRPS: r.GetRps(), Block: r.GetBlock(),
-		For:    time.Duration(min(max(r.GetDurationMs(), 0), longest.Milliseconds())) * time.Millisecond,
+		For:    capSpan(r.GetDurationMs()),
 		Reason: r.GetReason(), Force: r.GetForce(), DryRun: r.GetDryRun(),
 	}
 	if b, ok := r.GetGate().(*grlv1.PlaceCapRequest_Block); ok && !b.Block {
@@ -67,6 +69,21 @@ func (s incidentService) LiftCap(ctx context.Context, r *grlv1.LiftCapRequest) (
 		return nil, s.rpcError(ctx, err)
 	}
 	return &grlv1.LiftCapResponse{Cap: s.view(lifted)}, nil
+}
+
+func (s incidentService) ExtendCap(ctx context.Context, r *grlv1.ExtendCapRequest) (*grlv1.ExtendCapResponse, error) {
+	by, err := by(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName("id", r.GetId()); err != nil {
+		return nil, s.rpcError(ctx, err)
+	}
+	longer, err := s.Desk.ExtendCap(ctx, by, r.GetId(), capSpan(r.GetDurationMs()), r.GetReason())
+	if err != nil {
+		return nil, s.rpcError(ctx, err)
+	}
+	return &grlv1.ExtendCapResponse{Cap: s.view(longer)}, nil
 }
 
 func (s incidentService) ListCaps(ctx context.Context, r *grlv1.ListCapsRequest) (*grlv1.ListCapsResponse, error) {
@@ -134,8 +151,4 @@ func (s incidentService) Enable(ctx context.Context, r *grlv1.EnableRequest) (*g
 		return nil, s.rpcError(ctx, err)
 	}
 	return &grlv1.EnableResponse{AllDisabled: incident.AllDisabled, DisabledServices: incident.Disabled}, nil
-}
-
-func (s incidentService) ExtendCap(context.Context, *grlv1.ExtendCapRequest) (*grlv1.ExtendCapResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("not yet"))
 }

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,8 +89,8 @@ func (r *CapRequest) check() error {
 	case !(limit >= limitsfile.MinRPS && limit <= limitsfile.MaxRPS): // also for NaN
 		refuse("rps", "%v is not from %v to %v; to drop everything, block", limit, limitsfile.MinRPS, policy.Rate(limitsfile.MaxRPS))
 	}
-	if r.For < minCap || r.For > maxCap {
-		refuse("duration", "%v is not from %v to %v", r.For, minCap, maxCap)
+	if what := checkSpan(r.For); what != "" {
+		refuse("duration", "%s", what)
 	}
 	if r.Reason == "" {
 		refuse("reason", "is empty")
@@ -101,6 +102,14 @@ func (r *CapRequest) check() error {
 		return &InvalidError{problems}
 	}
 	return nil
+}
+
+// checkSpan says what is wrong with how long a cap shall hold; "": nothing.
+func checkSpan(span time.Duration) string {
+	if span < minCap || span > maxCap {
+		return fmt.Sprintf("%v is not from %v to %v", span, minCap, maxCap)
+	}
+	return ""
 }
 
 // checkNames lets the reader of limits files judge service and patterns: a cap
@@ -160,22 +169,60 @@ func (d *Desk) LiftCap(ctx context.Context, by By, id, reason string) (ledger.Ca
 	if what := checkReason(reason); what != "" {
 		return ledger.Cap{}, invalid("reason", "%s", what)
 	}
+	if _, err := d.capToTouch(ctx, by, "cap.lift", id); err != nil {
+		return ledger.Cap{}, err
+	}
+	lifted, err := d.opts.Ledger.LiftCap(ctx, by.act(reason, false), id)
+	if err != nil {
+		return ledger.Cap{}, err
+	}
+	return lifted, d.incidentActive(ctx)
+}
+
+// ExtendCap moves the end of a cap that is in force to a time from now on, which
+// must be later than its end, and returns it when that is active here. Errors
+// are those of LiftCap; an *InvalidError also for a cap that has ended.
+func (d *Desk) ExtendCap(ctx context.Context, by By, id string, span time.Duration, reason string) (ledger.Cap, error) {
+	var problems []Problem
+	if what := checkSpan(span); what != "" {
+		problems = append(problems, Problem{Where: "duration", Text: what})
+	}
+	if what := checkReason(reason); what != "" {
+		problems = append(problems, Problem{Where: "reason", Text: what})
+	}
+	if len(problems) > 0 {
+		return ledger.Cap{}, &InvalidError{problems}
+	}
+	c, err := d.capToTouch(ctx, by, "cap.extend", id)
+	if err != nil {
+		return ledger.Cap{}, err
+	}
+	act := by.act(reason, false)
+	longer, err := d.opts.Ledger.ExtendCap(ctx, act, id, act.At.Add(span))
+	switch {
+	case errors.Is(err, ledger.ErrCapEnded):
+		return ledger.Cap{}, invalid("id", "cap %s ended at %s and ramps out: place a new one", id, clock(c.EndsAt))
+	case errors.Is(err, ledger.ErrCapLonger):
+		return ledger.Cap{}, invalid("duration", "cap %s holds until %s already, which is later: lift it to end it", id, clock(c.EndsAt))
+	case err != nil:
+		return ledger.Cap{}, err
+	}
+	return longer, d.incidentActive(ctx)
+}
+
+// clock prints a time for an error.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// capToTouch returns a cap that a person may act on.
+func (d *Desk) capToTouch(ctx context.Context, by By, action, id string) (ledger.Cap, error) {
 	state, err := d.opts.Ledger.State(ctx)
 	if err != nil {
 		return ledger.Cap{}, err
 	}
 	for _, c := range state.Incident.Caps {
-		if c.ID != id {
-			continue
+		if c.ID == id {
+			return c, d.mayTouch(ctx, by, action, c.Service, false)
 		}
-		if err := d.mayTouch(ctx, by, "cap.lift", c.Service, false); err != nil {
-			return ledger.Cap{}, err
-		}
-		lifted, err := d.opts.Ledger.LiftCap(ctx, by.act(reason, false), id)
-		if err != nil {
-			return ledger.Cap{}, err
-		}
-		return lifted, d.incidentActive(ctx)
 	}
 	return ledger.Cap{}, fmt.Errorf("cap %q: %w", clip(id), ErrNotFound)
 }

@@ -58,6 +58,52 @@ func TestCaps(t *testing.T) {
 	}
 }
 
+func TestExtendCap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.apply(file("payments", "web=100"))
+		placed, _, err := r.PlaceCap(t.Context(), desk.CapRequest{By: editor, Service: "payments", Caller: "app", LimitRPS: 1, For: time.Hour, Reason: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		for _, tt := range []struct {
+			name   string
+			by     desk.By
+			id     string
+			span   time.Duration
+			reason string
+			want   string // of the error
+		}{
+			{"below a second", editor, placed.ID, 999 * time.Millisecond, "", "duration: 999ms is not from 1s to 24h0m0s"},
+			{"25 h", editor, placed.ID, 25 * time.Hour, "", "duration: 25h0m0s is not from 1s to 24h0m0s"},
+			{"earlier than it ends", editor, placed.ID, 50 * time.Minute, "", "duration: cap 1 holds until 2000-01-01 01:00:00 UTC already, which is later: lift it to end it"},
+			{"a reason that misleads", editor, placed.ID, time.Hour, "a\u202eb", "reason: has a control character"},
+			{"not there", editor, "7", time.Hour, "", `cap "7": not found`},
+			{"a viewer", viewer, placed.ID, time.Hour, "", "vi may not act on payments"},
+		} {
+			if _, err := r.ExtendCap(t.Context(), tt.by, tt.id, tt.span, tt.reason); err == nil || err.Error() != tt.want {
+				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+			}
+		}
+		longer, err := r.ExtendCap(t.Context(), editor, placed.ID, 24*time.Hour, "not over yet")
+		moved := placed
+		moved.EndsAt = time.Now().Add(24 * time.Hour)
+		if err != nil || !longer.EndsAt.Equal(moved.EndsAt) || longer.Reason != "x" || longer.PlacedAt != placed.PlacedAt {
+			t.Errorf("ExtendCap = %+v, %v, want %+v", longer, err, moved)
+		}
+		entries, err := r.ledger.Audit(t.Context(), 0, 1, ledger.Filter{})
+		if err != nil || len(entries) != 1 || entries[0].Action != "cap.extend" || entries[0].Reason != "not over yet" {
+			t.Errorf("audit = %+v, %v", entries, err)
+		}
+		time.Sleep(24*time.Hour + time.Second)
+		_, err = r.ExtendCap(t.Context(), editor, placed.ID, time.Hour, "")
+		if want[*desk.InvalidError](t, err); !strings.Contains(err.Error(), "ended at 2000-01-02 00:10:00 UTC and ramps out: place a new one") {
+			t.Errorf("error = %v", err)
+		}
+	})
+}
+
 // Who reads a reason must read what was written.
 func TestReasonsThatMislead(t *testing.T) {
 	r := newRig(t)
