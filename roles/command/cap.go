@@ -14,7 +14,7 @@ import (
 	"grl/roles/command/terminal"
 )
 
-// Cap returns the command that places, lists and lifts caps.
+// Cap returns the command that places, lists, extends and lifts caps.
 func Cap() *cobra.Command {
 	var call calling
 	var f capFlags
@@ -23,7 +23,7 @@ func Cap() *cobra.Command {
 		Short: "Limit a caller or procedure of a service at once, for a time",
 		Long: `Place a cap: an incident limit that is tried before the buckets of the service, at
 every client within a second, and ends by itself. It ends with a ramp of two minutes;
-grl cap lift ends it at once. What it is expected to do is shown first, and on a
+grl cap extend has it end later, grl cap lift at once. What it is expected to do is shown first, and on a
 terminal you are asked.
 
 A cap over everything that a service is sent needs --force.`,
@@ -48,7 +48,7 @@ A cap over everything that a service is sent needs --force.`,
 	call.connects(cmd)
 	call.prints(cmd)
 	f.add(cmd)
-	cmd.AddCommand(capList(&call), capLift(&call))
+	cmd.AddCommand(capList(&call), capExtend(&call), capLift(&call))
 	return cmd
 }
 
@@ -85,18 +85,27 @@ func (f *capFlags) request(cmd *cobra.Command, service string) (*grlv1.PlaceCapR
 	default:
 		r.Gate = &grlv1.PlaceCapRequest_Rps{Rps: f.rps}
 	}
-	if f.span == "" {
-		return nil, wrongUse(errors.New("--for is missing: a cap ends, say when, as in --for 30m"))
-	}
-	d, err := parseSpan(f.span)
+	d, err := capSpan(f.span)
 	if err != nil {
-		return nil, wrongUse(fmt.Errorf("--for: %w", err))
+		return nil, err
 	}
 	r.DurationMs = d.Milliseconds()
 	if err := needReason(f.reason); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// capSpan reads how long a cap shall hold.
+func capSpan(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, wrongUse(errors.New("--for is missing: a cap ends, say when, as in --for 30m"))
+	}
+	d, err := parseSpan(text)
+	if err != nil {
+		return 0, wrongUse(fmt.Errorf("--for: %w", err))
+	}
+	return d, nil
 }
 
 // placeCap shows what a cap would do, asks where somebody can be asked, and
@@ -207,6 +216,40 @@ func capTable(caps []*grlv1.CapView) string {
 			fmt.Sprintf("%d/%d", c.GetClientsHolding(), c.GetClients()), c.GetCap().GetAuthor(), c.GetCap().GetReason())
 	}
 	return t.String()
+}
+
+func capExtend(call *calling) *cobra.Command {
+	var text, reason string
+	cmd := &cobra.Command{
+		Use:   "extend ID --for 1h",
+		Short: "Have a cap that is in force end later",
+		Long: `Have a cap that is in force end later than it would: a time from now on. One that has
+ended already, and ramps out, is placed anew instead.`,
+		Example: `  grl cap extend 3 --for 1h --reason "not fixed yet"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := capSpan(text)
+			if err != nil {
+				return err
+			}
+			conn, err := call.dial(cmd)
+			if err != nil {
+				return err
+			}
+			answer, err := conn.Incident.ExtendCap(cmd.Context(), &grlv1.ExtendCapRequest{Id: args[0], DurationMs: d.Milliseconds(), Reason: reason})
+			if err != nil {
+				return err
+			}
+			return call.print(cmd.OutOrStdout(), answer, func() string {
+				c := answer.GetCap()
+				return terminal.Printable(fmt.Sprintf("extended cap %s on %s: until %s\n", c.GetCap().GetId(), capMatch(c.GetCap()), moment(c.GetEndsAtMs())))
+			})
+		},
+	}
+	call.prints(cmd)
+	cmd.Flags().StringVar(&text, "for", "", "how long from now on, 1s to 24h")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit")
+	return cmd
 }
 
 func capLift(call *calling) *cobra.Command {

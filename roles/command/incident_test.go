@@ -40,6 +40,18 @@ func TestCap(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, "cap of local, 30m left: retry storm") || !strings.Contains(r.out, "owner team-payments") {
 		t.Errorf("explain: %+v", r)
 	}
+	r = grl(t, "cap", "extend", "1", "--for", "2h", "--reason", "not over")
+	if got := moments.ReplaceAllString(r.out, "TIME"); r.code != 0 || got != "extended cap 1 on payments (caller checkout): until TIME\n" {
+		t.Errorf("cap extend: %+v", r)
+	}
+	if r := grl(t, "cap", "list"); !strings.Contains(r.out, "  2h  ") {
+		t.Errorf("cap list after it was extended: %+v", r)
+	}
+	expect(t, 2, "grl: --for is missing: …", "cap", "extend", "1")
+	expect(t, 2, "grl: --for: …", "cap", "extend", "1", "--for", "soon")
+	expect(t, 1, "grl: …", "cap", "extend", "1", "--for", "1h") // it holds longer
+	expect(t, 1, "grl: …", "cap", "extend", "1", "--for", "25h")
+	expect(t, 1, "grl: …", "cap", "extend", "2", "--for", "1h")
 	expect(t, 0, "lifted cap 1 on payments (caller checkout)\n", "cap", "lift", "1", "--reason", "over")
 	expect(t, 0, "no caps\n", "get", "caps")
 	expect(t, 1, "grl: …", "cap", "lift", "1")
