@@ -27,7 +27,6 @@ var mayImport = map[string][]string{
 	"roles/rolestest":        {everything},
 	"roles/command/remote":   {protoTree, "roles/command/terminal"},
 	"roles/command/terminal": {},
-	"roles/command/linediff": {},
 	"roles/pki":              {"proto/access"},
 
 	"roles/command/simulate/internal/writetable": {"roles/command/simulate"}, // a program of task simulate-table
@@ -57,7 +56,7 @@ var mayImport = map[string][]string{
 	"web/bucket":              {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/buckets":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/caps":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
-	"web/changes":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/changes":             {"limiter", "policy", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
 	"web/explain":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/fleet":               {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/overview":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
@@ -66,6 +65,7 @@ var mayImport = map[string][]string{
 	"web/shadow":              {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/page":                {"limiter", "policy/verdict", protoTree, "web/format"},
 	"web/chart":               {"web/format"},
+	"web/diff":                {"web/format"},
 	"web/format":              {},
 	"web/pagetest":            {"limiter", protoTree, "web/page"},
 	"web/internal/copyassets": {},

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	grlv1 "grl/proto/grl/v1"
-	"grl/roles/command/linediff"
 	"grl/roles/command/remote"
 	"grl/roles/command/terminal"
+	"grl/web/diff"
 )
 
 // Diff returns the command that shows how limits files, or two revisions,
@@ -131,10 +131,10 @@ func textsByName(c *grlv1.GetConfigurationResponse) map[string]string {
 
 func printDifferences(w io.Writer, differences []difference) error {
 	for _, d := range differences {
-		o := linediff.Options{
+		o := diff.Options{
 			From: terminal.Printable(d.from), To: terminal.Printable(d.to), Colours: terminal.Colours(w),
 		}
-		if _, err := io.WriteString(w, linediff.Unified(terminal.Printable(d.before), terminal.Printable(d.after), o)); err != nil {
+		if _, err := io.WriteString(w, diff.Unified(terminal.Printable(d.before), terminal.Printable(d.after), o)); err != nil {
 			return err
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"connectrpc.com/connect"
 
 	grlv1 "grl/proto/grl/v1"
-	"grl/roles/command/linediff"
 	"grl/roles/command/remote"
 	"grl/roles/command/terminal"
+	"grl/web/diff"
 )
 
 // mostChanges bounds the changes that a table lists.
@@ -54,10 +54,9 @@ func changeText(c *grlv1.BucketChange) string {
 		return "removed  " + c.GetBucket() + "\n"
 	}
 	text := "changed  " + c.GetBucket() + "\n"
-	diff := linediff.Unified(c.GetBefore(), c.GetAfter(), linediff.Options{})
-	for i, l := range strings.Split(strings.TrimSuffix(diff, "\n"), "\n") {
-		if i >= 2 && (strings.HasPrefix(l, "-") || strings.HasPrefix(l, "+")) { // after the names
-			text += "         " + l[:1] + " " + strings.TrimSpace(l[1:]) + "\n"
+	for _, l := range diff.Lines(c.GetBefore(), c.GetAfter()) {
+		if l.Mark == diff.Old || l.Mark == diff.New {
+			text += "         " + string(l.Mark) + " " + strings.TrimSpace(l.Text) + "\n"
 		}
 	}
 	return text

@@ -1,5 +1,6 @@
-// Package linediff shows how two texts differ, line by line.
-package linediff
+// Package diff shows how two texts differ, line by line: to a terminal, or on a
+// page.
+package diff
 
 import (
 	"fmt"
@@ -24,15 +25,49 @@ func Unified(before, after string, o Options) string {
 	if before == after {
 		return ""
 	}
-	d := &differ{a: lines(before), b: lines(after)}
-	d.compare()
 	w := writer{colours: o.Colours}
 	w.line(bold, "--- "+o.From)
 	w.line(bold, "+++ "+o.To)
-	for _, h := range d.hunks() {
-		w.hunk(d, h)
+	for _, l := range Lines(before, after) {
+		if l.Mark == At {
+			w.line(cyan, l.Text)
+			continue
+		}
+		w.line(colourOf[l.Mark], string(l.Mark)+l.Text)
 	}
 	return w.String()
+}
+
+// Mark says what a line of a difference is.
+type Mark rune
+
+// Kinds of lines. The text of an At is where the hunk stands that follows.
+const (
+	Same Mark = ' '
+	Old  Mark = '-'
+	New  Mark = '+'
+	At   Mark = '@'
+)
+
+// Line is one line of a difference, without its line feed.
+type Line struct {
+	Mark Mark
+	Text string
+}
+
+// Lines returns what Unified prints, without the names; none if the texts are
+// equal. Either may be empty: then all of the other one was added, or removed.
+func Lines(before, after string) []Line {
+	if before == after {
+		return nil
+	}
+	d := &differ{a: lines(before), b: lines(after)}
+	d.compare()
+	var out []Line
+	for _, h := range d.hunks() {
+		out = d.show(out, h)
+	}
+	return out
 }
 
 // lines cuts a text after each line feed; what has none at its end is marked.
@@ -172,6 +207,8 @@ const (
 	reset = "\x1b[0m"
 )
 
+var colourOf = map[Mark]string{Same: plain, Old: red, New: green}
+
 type writer struct {
 	strings.Builder
 	colours bool
@@ -185,25 +222,26 @@ func (w *writer) line(colour, text string) {
 	w.WriteString(text + "\n")
 }
 
-func (w *writer) hunk(d *differ, h hunk) {
+// show adds the lines of a hunk.
+func (d *differ) show(out []Line, h hunk) []Line {
 	first, last := h[0], h[len(h)-1]
 	lead := min(context, first.a)
 	tail := min(context, len(d.a)-last.aEnd)
 	a, aEnd, b, bEnd := first.a-lead, last.aEnd+tail, first.b-lead, last.bEnd+tail
-	w.line(cyan, fmt.Sprintf("@@ -%s +%s @@", span(a, aEnd), span(b, bEnd)))
+	out = append(out, Line{At, fmt.Sprintf("@@ -%s +%s @@", span(a, aEnd), span(b, bEnd))})
+	add := func(mark Mark, list []string) {
+		for _, l := range list {
+			out = append(out, Line{mark, strings.TrimSuffix(l, "\n")})
+		}
+	}
 	for _, e := range h {
-		w.lines(plain, " ", d.a[a:e.a])
-		w.lines(red, "-", d.a[e.a:e.aEnd])
-		w.lines(green, "+", d.b[e.b:e.bEnd])
+		add(Same, d.a[a:e.a])
+		add(Old, d.a[e.a:e.aEnd])
+		add(New, d.b[e.b:e.bEnd])
 		a = e.aEnd
 	}
-	w.lines(plain, " ", d.a[a:aEnd])
-}
-
-func (w *writer) lines(colour, mark string, list []string) {
-	for _, l := range list {
-		w.line(colour, mark+l)
-	}
+	add(Same, d.a[a:aEnd])
+	return out
 }
 
 // span returns where lines [from, to) are, as unified differences say it.

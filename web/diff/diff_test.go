@@ -1,4 +1,4 @@
-package linediff
+package diff
 
 import (
 	"fmt"
