@@ -12,7 +12,7 @@ import (
 const (
 	maxForm = 2 << 20  // bytes of a form: a policy, or many ticked rows
 	maxDoor = 16 << 10 // bytes of a form of who is not inside yet
-	maxNext = 2 << 10 // bytes of the path that one goes on to
+	maxNext = 2 << 10  // bytes of the path that one goes on to
 )
 
 // doors are the pages by which one comes and goes: none to come back to.
@@ -56,4 +56,7 @@ func SetCookie(w http.ResponseWriter, r *http.Request, name, value string, maxAg
 }
 
 // Choice is an option of a select or a group of buttons.
-type Choice struct{ Value, Name string }
+type Choice struct {
+	Value, Name string
+	Note        string // below the name, in a group; "": none
+}

@@ -7,3 +7,11 @@ type Notice struct {
 	Text  string // the next step; empty: none
 	Link  Crumb  // to where it is done; zero: none
 }
+
+// role is how a notice is announced: what is wrong at once.
+func (n Notice) role() string {
+	if n.Kind == "bad" {
+		return "alert"
+	}
+	return "status"
+}
