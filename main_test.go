@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"web/buckets":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/caps":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/changes":             {"limiter", "policy", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
-	"web/explain":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/explain":             {"limiter", "limiter/httplimit", protoTree, "web/format", "web/page"},
 	"web/fleet":               {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/overview":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/policies":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},

@@ -2,7 +2,12 @@
 package explain
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
 
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/page"
@@ -11,7 +16,7 @@ import (
 // site serves the page.
 type site struct{ *page.Site }
 
-// Routes returns the page and its forms.
+// Routes returns the page.
 func Routes(p *page.Site) []page.Route {
 	s := site{p}
 	return []page.Route{
@@ -19,6 +24,40 @@ func Routes(p *page.Site) []page.Route {
 	}
 }
 
+// serve answers a question, or with the form for one. What cannot be answered is
+// said at the field.
 func (s site) serve(w http.ResponseWriter, r *http.Request) {
-	s.Render(w, r, http.StatusOK, show(s.Page(r, "Explain", "/explain")))
+	cells := s.Backend.Cells()
+	v := view{question: parseQuestion(r.URL.Query(), cells), base: baseOf(r)}
+	status := http.StatusOK
+	if v.asks() {
+		answer, err := s.Services.View.Explain(r.Context(), v.request())
+		var refused *connect.Error
+		switch {
+		case err == nil:
+			v.explain(answer, s.Backend.Counts().Caps)
+			v.offer(r.Context())
+		case errors.As(err, &refused):
+			status = page.StatusOf(refused.Code())
+			v.refuse(refused.Message())
+		default:
+			s.Fail(w, r, err)
+			return
+		}
+	}
+	if !page.Fragment(r) {
+		v.suggest(cells, s.Backend.Fleet())
+		s.Render(w, r, status, explainPage(s.Page(r, cmp.Or(v.title(), "Explain"), "/explain"), v))
+		return
+	}
+	s.Render(w, r, status, answerRegion(v))
+}
+
+// baseOf returns where the reader reaches the dashboard.
+func baseOf(r *http.Request) string {
+	scheme := "http"
+	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host
 }
