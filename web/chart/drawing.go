@@ -36,9 +36,10 @@ type (
 	}
 	shape    struct{ class, d, id string }
 	drawnGap struct {
-		x, width, end, y, height string
-		text, title              string
-		plain                    bool // grey below the hatch
+		x, width, y, height string
+		text, textX, title  string
+		atStart             bool // the text begins there, else it ends there
+		plain               bool // grey below the hatch
 	}
 	drawnFlag struct {
 		x, textX, number string
@@ -319,7 +320,7 @@ func (p Plot) at(t time.Time, steps int) float64 {
 }
 
 // flagRoom is how far flags are apart at least, as a share of the width.
-const flagRoom = 0.026
+const flagRoom = 0.046
 
 func (p Plot) flags(steps int, height string) []drawnFlag {
 	var out []drawnFlag
@@ -339,12 +340,12 @@ func (p Plot) flags(steps int, height string) []drawnFlag {
 	return out
 }
 
-// wordsRoom is how wide a gap is, as a share of the width, that has room for
-// words.
-const wordsRoom = 0.12
+// wordsRoom is how far the words of gaps are apart, as a share of the width.
+const wordsRoom = 0.25
 
 func (p Plot) gaps(steps int, s Strip, words bool) []drawnGap {
 	var out []drawnGap
+	said := -1.0 // where the last words end
 	for _, g := range p.Gaps {
 		from, to := p.at(g.From, steps), p.at(g.To, steps)
 		if to <= 0 || from >= 1 || to <= from {
@@ -352,14 +353,18 @@ func (p Plot) gaps(steps int, s Strip, words bool) []drawnGap {
 		}
 		from, to = max(from, 0), min(to, 1)
 		gap := drawnGap{
-			x: percent(from), width: percent(to - from), end: percent(to),
+			x: percent(from), width: percent(to - from), textX: percent(to),
 			y: "0", height: fmt.Sprint(s.height()), title: g.Text, plain: !g.Slim,
 		}
 		if g.Slim {
 			gap.y, gap.height = fmt.Sprint(s.height()-8), "8"
 		}
-		if words && !g.Slim && (to-from >= wordsRoom || to == 1) {
-			gap.text = g.Text
+		ends := to
+		if gap.atStart = to < wordsRoom; gap.atStart {
+			gap.textX, ends = gap.x, from+wordsRoom
+		}
+		if words && !g.Slim && ends-said >= wordsRoom {
+			gap.text, said = g.Text, ends
 		}
 		out = append(out, gap)
 	}

@@ -48,14 +48,14 @@ func thin(values []float64, steps int) []float64 {
 	return out
 }
 
-// number prints a coordinate with three significant digits.
-func number(v float64) string {
-	decimals := 2
+// number prints a coordinate with three significant digits, and so many decimals
+// at most.
+func number(v float64, decimals int) string {
 	switch {
 	case v >= 99.95:
 		decimals = 0
 	case v >= 9.995:
-		decimals = 1
+		decimals = min(decimals, 1)
 	}
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	if decimals > 0 {
@@ -69,9 +69,18 @@ func number(v float64) string {
 type space struct {
 	places      int     // along the axis, at least 1
 	height, top float64 // top is positive
+	coarse      bool    // coordinates have one decimal at most
 }
 
 func (s space) y(v float64) float64 { return s.height * (1 - min(v/s.top, 1)) }
+
+// print prints the coordinate of a value.
+func (s space) print(v float64) string {
+	if s.coarse {
+		return number(s.y(v), 1)
+	}
+	return number(s.y(v), 2)
+}
 
 // width is that of the view box: the line begins and ends at its sides.
 func (s space) width() int { return max(1, s.places-1) }
@@ -97,7 +106,7 @@ func known(values []float64) func(int) bool {
 type pen struct{ b strings.Builder }
 
 // to goes to a point; the letter of a line may be left out after a move.
-func (p *pen) to(move bool, x int, y float64) {
+func (p *pen) to(move bool, x int, y string) {
 	letter := byte(' ')
 	if move {
 		letter = 'M'
@@ -105,7 +114,7 @@ func (p *pen) to(move bool, x int, y float64) {
 	p.b.WriteByte(letter)
 	p.b.WriteString(strconv.Itoa(x))
 	p.b.WriteByte(' ')
-	p.b.WriteString(number(y))
+	p.b.WriteString(y)
 }
 
 // spot is a place with the index of its value.
@@ -130,7 +139,7 @@ func (s space) line(values []float64) string {
 	var p pen
 	runs(len(values), known(values), func(from, to int) {
 		for k, at := range s.spots(from, to) {
-			p.to(k == 0, at.x, s.y(values[at.i]))
+			p.to(k == 0, at.x, s.print(values[at.i]))
 		}
 	})
 	return p.b.String()
@@ -140,11 +149,11 @@ func (s space) line(values []float64) string {
 func (s space) steps(values []float64) string {
 	var p pen
 	runs(len(values), known(values), func(from, to int) {
-		last := number(s.y(values[from]))
+		last := s.print(values[from])
 		x := min(from, s.width()-1)
-		p.to(true, x, s.y(values[from]))
+		p.to(true, x, last)
 		for i := from + 1; i < to; i++ {
-			if y := number(s.y(values[i])); y != last {
+			if y := s.print(values[i]); y != last {
 				p.b.WriteString("H" + strconv.Itoa(i) + "V" + y)
 				last = y
 			}
@@ -159,11 +168,11 @@ func (s space) area(values []float64) string {
 	var p pen
 	runs(len(values), known(values), func(from, to int) {
 		spots := s.spots(from, to)
-		p.to(true, spots[0].x, s.height)
+		p.to(true, spots[0].x, s.print(0))
 		for _, at := range spots {
-			p.to(false, at.x, s.y(values[at.i]))
+			p.to(false, at.x, s.print(values[at.i]))
 		}
-		p.to(false, spots[len(spots)-1].x, s.height)
+		p.to(false, spots[len(spots)-1].x, s.print(0))
 		p.b.WriteByte('Z')
 	})
 	return p.b.String()
@@ -187,10 +196,13 @@ func (s space) between(upper, lower []float64) string {
 		}
 		spots := s.spots(from, to)
 		for k, at := range spots {
-			p.to(k == 0, at.x, s.y(max(upper[at.i], lower[at.i])))
+			p.to(k == 0, at.x, s.print(max(upper[at.i], lower[at.i])))
 		}
-		for _, at := range slices.Backward(spots) {
-			p.to(false, at.x, s.y(lower[at.i]))
+		for k, at := range slices.Backward(spots) {
+			level := 0 < k && k < len(spots)-1 && lower[spots[k-1].i] == lower[at.i] && lower[spots[k+1].i] == lower[at.i]
+			if !level {
+				p.to(false, at.x, s.print(lower[at.i]))
+			}
 		}
 		p.b.WriteByte('Z')
 	})

@@ -37,12 +37,12 @@ func sparkOf(s Sparkline) drawnSpark {
 	if top < 1e-6 {
 		top = 1
 	}
-	in := space{places: max(1, len(values)), height: sparkHeight, top: top}
+	in := space{places: max(1, len(values)), height: sparkHeight, top: top, coarse: true}
 	out := drawnSpark{label: s.Label, class: "spark", box: fmt.Sprintf("0 0 %d %d", in.width(), sparkHeight), line: in.line(values)}
 	if s.Wide {
 		out.class += " spark--wide"
 	}
-	across := func(v float64) string { return "M0 " + number(in.y(v)) + "H" + strconv.Itoa(in.width()) }
+	across := func(v float64) string { return "M0 " + in.print(v) + "H" + strconv.Itoa(in.width()) }
 	if before > 0 {
 		out.old = across(before)
 	}
