@@ -76,6 +76,7 @@ var mayImport = map[string][]string{
 	"store/storetest": {"limiter", "store", "store/ledger"},
 
 	"policy":            {"limiter"},
+	"policy/alert":      {},
 	"policy/backtest":   {"limiter", "policy"},
 	"policy/guard":      {"limiter", "policy"},
 	"policy/verdict":    {},
