@@ -23,8 +23,9 @@ type question struct {
 	Bucket                           string // that was asked for in place of a request; empty: none was
 	Missing                          bool   // there is no bucket of that name
 
-	Services, Callers, Procedures, Zones []string          // that are suggested
-	Errors                               map[string]string // by field
+	Services, Callers, Procedures []string // that are suggested
+	Zones                         []page.Choice
+	Errors                        map[string]string // by field
 }
 
 // parseQuestion reads a question from a URL: of a request, as links in refusals
@@ -96,7 +97,7 @@ func (q *question) url() string {
 		}
 	}
 	if q.Verified {
-		v.Set("verified", "1")
+		v.Set("verified", "yes")
 	}
 	return "/explain?" + v.Encode()
 }
@@ -129,7 +130,11 @@ func (q *question) suggest(cells []page.Cell, f page.Fleet) {
 		zones[f.Nodes[i].Zone] = true
 	}
 	zones[q.Zone] = true
-	q.Services, q.Callers, q.Procedures, q.Zones = names(services), names(callers), names(procedures), names(zones)
+	q.Services, q.Callers, q.Procedures = names(services), names(callers), names(procedures)
+	q.Zones = []page.Choice{{Name: "Any"}}
+	for _, z := range names(zones) {
+		q.Zones = append(q.Zones, page.Choice{Value: z, Name: format.Printable(z)})
+	}
 }
 
 // names returns what is a whole name of a set, sorted, as many as are suggested.
@@ -152,3 +157,10 @@ func (q *question) bucketName() string { return format.Printable(q.Bucket) }
 
 // searchURL searches the buckets for the one that was asked for.
 func (q *question) searchURL() string { return "/buckets?" + url.Values{"q": {q.Bucket}}.Encode() }
+
+func (q *question) verified() string {
+	if q.Verified {
+		return "yes"
+	}
+	return ""
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"grl/limiter"
@@ -32,7 +33,7 @@ func newReply(q *question, a *grlv1.ExplainResponse, dropping *stage, base strin
 		bucket.Cap = &limiter.Cap{Author: dropping.worst.GetAuthor(), Reason: dropping.worst.GetReason()}
 	}
 	var out recorder
-	request := &http.Request{Method: http.MethodGet, Header: make(http.Header)}
+	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Header: make(http.Header)}
 	httplimit.WriteDrop(&out, request, httplimit.Drop{
 		Decision:  limiter.Decision{Dropped: true, Bucket: &bucket, Service: &limiter.Service{Name: service, Owner: a.GetOwner()}},
 		Caller:    q.Caller,

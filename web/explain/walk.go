@@ -36,15 +36,15 @@ type view struct {
 // step is one on the way of a request, ready to print.
 type step struct {
 	Number string
-	// Name of what is not a bucket; a bucket has Service and Bucket.
-	Name, Service, Bucket string
-	Path                  string // of its page; empty: none
-	Off                   bool   // it does not matter for this request
-	Text                  string
-	Parts                 []string // of a bucket with several cells, one each
-	Passes                string   // "100%" go on; empty: Out says what happens
-	Out                   string
-	Kind                  string // "drop", "virtual" or ""
+	Bucket page.Label // zero: it is none
+	Name   string     // of what is not a bucket
+	Path   string     // of its page; empty: none
+	Off    bool       // it does not matter for this request
+	Text   string
+	Parts  []string // of a bucket with several cells, one each
+	Passes string   // "100%" go on; empty: Out says what happens
+	Out    string
+	Kind   string // "drop", "virtual" or ""
 }
 
 // stage is a bucket on the way with the cells that the request may be in.
@@ -168,11 +168,10 @@ func (s *stage) isCap() bool { return s.worst.GetBucket().GetCapId() != "" }
 func (s *stage) step(epoch uint64) step {
 	w := s.worst
 	b := w.GetBucket()
-	service, bucket, _ := strings.Cut(b.GetBucket(), "/")
-	p := step{Service: format.Printable(service), Bucket: format.Printable(bucket), Path: page.BucketPath(b.GetBucket(), "", "")}
+	p := step{Bucket: page.NewLabel(b.GetBucket(), "", b.GetCaller(), "")}
 	facts := []string{s.matches()}
 	if s.isCap() {
-		p.Name, p.Service, p.Bucket, p.Path = "Cap by "+format.Printable(w.GetAuthor()), "", "", "/caps"
+		p = step{Name: "Cap by " + format.Printable(w.GetAuthor()), Path: "/caps"}
 		facts = append(facts, format.Printable(w.GetReason()), left(w.GetRemainingMs()))
 	}
 	if len(s.cells) == 1 {
