@@ -6,13 +6,13 @@
 // Keys: state/head, state/incident and state/rollout are what a controller
 // installs; rev/N has the revisions, manifest/HASH and doc/HASH/PART what they
 // consist of, each under its SHA-256; audit/N and audit-head the audit;
-// source/NAME, account/NAME, token/ID, session/ID and epoch the rest. Of the
-// policies that compute limits, policy-head and policy/N have the revisions,
-// policy-text/N the texts; rlc-run/N, rlc-result/N/PART and rlc-decision/N/PART
-// have the last runs of the configurator, rlc-memory/HASH what it learnt of
-// buckets, rlc-lease and rlc-requests who is at work and what waits. Values are
-// JSON, documents YAML, what can be large is compressed. Why it is laid out so:
-// docs/decisions/0018-store-engines.md.
+// source/NAME, account/NAME, token/ID, session/ID, epoch and alert-mutes the
+// rest. Of the policies that compute limits, policy-head and policy/N have the
+// revisions, policy-text/N the texts; rlc-run/N, rlc-result/N/PART and
+// rlc-decision/N/PART have the last runs of the configurator, rlc-memory/HASH
+// what it learnt of buckets, rlc-lease and rlc-requests who is at work and what
+// waits. Values are JSON, documents YAML, what can be large is compressed. Why it
+// is laid out so: docs/decisions/0018-store-engines.md.
 package ledger
 
 import (

@@ -37,6 +37,7 @@ func RunLedger(t *testing.T, open func(testing.TB) store.Engine) {
 		{"caps", testCaps},
 		{"a cap is extended", testExtendCap},
 		{"bounds of caps", testCapBounds},
+		{"mutes", testMutes},
 		{"disable and enable", testDisable},
 		{"hours", testHour},
 		{"policies", testPolicies},
