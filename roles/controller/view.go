@@ -43,6 +43,7 @@ func (v view) Fleet() page.Fleet {
 	}
 	f.SilentZones = v.node.silentZones(now)
 	f.Alone = v.node.alone()
+	f.AllDisabled, f.Disabled = v.node.config.AllDisabled, v.node.config.Disabled
 	return f
 }
 

@@ -20,6 +20,10 @@ type Fleet struct {
 	// SilentZones are those from which no report comes any more, each once; a
 	// region is one of them as "region NAME".
 	SilentZones []string
+	// AllDisabled says that nothing is dropped anywhere, Disabled of which services
+	// nothing is, sorted: the kill switch.
+	AllDisabled bool
+	Disabled    []string
 	// Alone says that the controller decides its part of global limits itself,
 	// since its parent is silent.
 	Alone bool
