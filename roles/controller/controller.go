@@ -14,6 +14,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,7 @@ import (
 	"grl/roles/controller/people"
 	"grl/store"
 	"grl/store/ledger"
+	"grl/web/page"
 )
 
 // Options says how a controller runs.
@@ -60,9 +62,10 @@ type Controller struct {
 	engine  store.Engine
 	ledger  *ledger.Ledger
 	desk    *desk.Desk
-	moved   chan struct{} // sums moved: decide soon; capacity 1
-	reread  chan struct{} // read the limits directory now; capacity 1
-	stop    chan struct{} // closed when Run ends: streams must end
+	figures atomic.Pointer[page.Past] // of the past weeks; nil: not computed yet
+	moved   chan struct{}             // sums moved: decide soon; capacity 1
+	reread  chan struct{}             // read the limits directory now; capacity 1
+	stop    chan struct{}             // closed when Run ends: streams must end
 	streams sync.WaitGroup
 
 	reloading sync.Mutex // serialises reload; taken before mu
@@ -181,6 +184,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		g.Go(func() error { return c.opts.People.Run(ctx) })
 	}
 	g.Go(func() error { return c.record(ctx) })
+	g.Go(func() error { return c.keepPast(ctx) })
 	if c.opts.Config.Regional() {
 		for _, address := range c.opts.Config.Parent {
 			g.Go(func() error {

@@ -31,11 +31,3 @@ func (v view) Sparks(ctx context.Context, cells []limiter.CellID) ([][]float64, 
 func (v view) Limits(ctx context.Context, bucket, instance string, since time.Time) ([]page.LimitChange, error) {
 	return nil, nil
 }
-
-// Usual returns what is usual at this hour.
-func (v view) Usual(ctx context.Context, service string, match limiter.Match) (float64, bool, error) {
-	return 0, false, nil
-}
-
-// Past returns what was last computed from the history.
-func (v view) Past() *page.Past { return &page.Past{} }

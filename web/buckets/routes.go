@@ -3,9 +3,6 @@
 package buckets
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"grl/proto/grl/v1/grlv1connect"
@@ -15,7 +12,7 @@ import (
 // site serves the page.
 type site struct{ *page.Site }
 
-// Routes returns the page.
+// Routes returns the page and its forms.
 func Routes(p *page.Site) []page.Route {
 	s := site{p}
 	return []page.Route{
@@ -24,21 +21,11 @@ func Routes(p *page.Site) []page.Route {
 }
 
 func (s site) serve(w http.ResponseWriter, r *http.Request) {
-	cells := s.Backend.Cells()
-	v := newBucketsView(cells, parseQuery(r.URL.Query()))
-	days, err := s.Backend.Sparks(r.Context(), v.cells)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		// The numbers of now do not depend on the history.
-		s.Log.ErrorContext(r.Context(), "read sparklines", "err", err)
-	}
-	v.draw(days)
+	q := parseQuery(r.URL.Query())
+	view := newBucketsView(s.Backend.Cells(), q)
 	if page.Fragment(r) {
-		s.Render(w, r, http.StatusOK, bucketsRegion(v))
+		s.Render(w, r, http.StatusOK, bucketsRegion(view))
 		return
 	}
-	v.suggest(cells)
-	if revision := s.Backend.Fleet().Revision; revision > 0 {
-		v.Revision = fmt.Sprintf("r%d", revision)
-	}
-	s.Render(w, r, http.StatusOK, bucketsPage(s.Page(r, "Buckets", "/buckets"), v))
+	s.Render(w, r, http.StatusOK, bucketsPage(s.Page(r, "Buckets", "/buckets"), view))
 }

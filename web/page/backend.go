@@ -146,6 +146,9 @@ type Evidence struct {
 	// Since is when this very limit began to be judged.
 	Since time.Time
 	verdict.Verdict
+	// Curve has what was offered in the highest second of equal parts of the time
+	// judged, at most 72; NaN: nothing is known.
+	Curve []float32
 	// HitCaller is who would have lost most in the last day, and how much of that
 	// it was, in [0, 1]; "": not known.
 	HitCaller string

@@ -1,4 +1,4 @@
-package overview
+package buckets
 
 // What the first steps show.
 const (
