@@ -64,6 +64,8 @@ func newAssets(own, built fs.FS) (*assets, error) {
 		"static/grl.css":     &a.paths.Style,
 		"static/favicon.svg": &a.paths.Icon,
 		"static/live.js":     &a.paths.Script,
+		"static/hands.js":    &a.paths.Hands,
+		"static/keys.js":     &a.paths.Keys,
 	} {
 		body, err := fs.ReadFile(own, name)
 		if err != nil {

@@ -37,6 +37,8 @@ func testAssets(t testing.TB, built bool) *assets {
 	files := fstest.MapFS{
 		"static/grl.css":     {Data: []byte("body { margin: 0 }")},
 		"static/live.js":     {Data: []byte(`"use strict";`)},
+		"static/hands.js":    {Data: []byte(`"use strict";`)},
+		"static/keys.js":     {Data: []byte(`"use strict";`)},
 		"static/favicon.svg": {Data: []byte("<svg/>")},
 	}
 	if built {

@@ -170,4 +170,7 @@ type Services struct {
 	Policy   grlv1connect.PolicyServiceHandler
 	RLC      grlv1connect.RLCServiceHandler
 	Alert    grlv1connect.AlertServiceHandler
+	// Audited returns what was found when the audit was last gone through; nil:
+	// nobody does.
+	Audited func() AuditCheck
 }

@@ -2,6 +2,9 @@ package page
 
 import (
 	"context"
+	"slices"
+
+	"github.com/a-h/templ"
 
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/format"
@@ -78,10 +81,55 @@ func (p Page) shortcuts() []Link {
 	for _, g := range p.Links {
 		for _, l := range g.Links {
 			switch l.Path {
-			case "/", "/buckets", "/caps", "/alerts":
+			case "/", "/buckets", "/caps", "/explain":
 				out = append(out, l)
 			}
 		}
 	}
 	return out
+}
+
+// scripts are those of the page, in the order in which they run.
+func (p Page) scripts() []string {
+	all := []string{p.Assets.HTMX}
+	if p.Assets.HTMX != "" {
+		all = append(all, p.Assets.Events)
+	}
+	all = append(all, p.Assets.Script, p.Assets.Hands, p.Assets.Keys)
+	all = append(all, p.Scripts...)
+	return slices.DeleteFunc(all, func(src string) bool { return src == "" })
+}
+
+// root is what the whole document depends on.
+func (p Page) root() templ.Attributes {
+	out := templ.Attributes{}
+	if p.Theme != "" {
+		out["data-theme"] = p.Theme
+	}
+	if p.KeysOff {
+		out["data-keys"] = "off"
+	}
+	return out
+}
+
+// current marks the link to the page one is on.
+func current(l Link) templ.Attributes {
+	if l.Current {
+		return templ.Attributes{"aria-current": "page"}
+	}
+	return nil
+}
+
+func (p Page) pressed(theme Choice) string {
+	if p.Theme == theme.Value {
+		return "true"
+	}
+	return "false"
+}
+
+func (p Page) keysTitle() string {
+	if p.KeysOff {
+		return "Keys, which are off"
+	}
+	return "Keys, never while one types"
 }

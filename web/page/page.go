@@ -35,7 +35,10 @@ type Site struct {
 
 // Assets are the paths of files to print into pages.
 type Assets struct {
-	Style, Icon, Script string
+	Style, Icon string
+	// Script says how old numbers are, Hands keeps them from under the hand, Keys
+	// has the shortcuts; "": not there.
+	Script, Hands, Keys string
 	// Of third parties; empty: built without them.
 	HTMX, Events, Plot, PlotStyle string
 }
@@ -60,9 +63,13 @@ type Page struct {
 	Assets  Assets
 	Who     Who
 	Theme   string // light, dark, or "": the system's
+	KeysOff bool   // no shortcuts
 	Links   []LinkGroup
 	Path    string // of the request, to come back to
 	Notices []Notice
+	// Scripts and Styles are further ones of this page, such as those of a chart:
+	// paths of Assets.
+	Scripts, Styles []string
 }
 
 // Crumb is a step on the way to a page; the last one has no Path.
@@ -71,15 +78,21 @@ type Crumb struct{ Name, Path string }
 // Page returns what surrounds a page with numbers.
 func (s *Site) Page(r *http.Request, title, current string) Page {
 	now := time.Now()
-	return Page{
-		Title: title, Current: current, Crumbs: []Crumb{{Name: title}}, Version: s.Version, AsOf: format.NewStamp(now, now),
-		Assets: s.Assets, Who: whoOf(r.Context()), Theme: themeOf(r), Links: s.links(r.Context(), current), Path: r.URL.RequestURI(),
+	p := s.Door(r, title)
+	p.Current, p.Crumbs, p.Links = current, []Crumb{{Name: title}}, s.links(r.Context(), current)
+	p.AsOf = format.NewStamp(now, now)
+	if r.Method == http.MethodPost { // a form that was refused has no page of its own
+		p.Path = cmp.Or(current, "/")
 	}
+	return p
 }
 
 // Door is Page for one without numbers, such as the one for who is not inside yet.
 func (s *Site) Door(r *http.Request, title string) Page {
-	return Page{Title: title, Version: s.Version, Assets: s.Assets, Who: whoOf(r.Context()), Theme: themeOf(r), Path: r.URL.RequestURI()}
+	return Page{
+		Title: title, Version: s.Version, Assets: s.Assets, Who: whoOf(r.Context()),
+		Theme: themeOf(r), KeysOff: keysOff(r), Path: r.URL.RequestURI(),
+	}
 }
 
 // Fragment reports whether htmx asks for the content of a region.
@@ -117,17 +130,4 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	s.Render(w, r, refusal.Status, failedPage(s.Page(r, cmp.Or(refusal.Title, "Refused"), ""), refusal))
-}
-
-// themes are the values of the cookie of that name.
-var themes = map[string]bool{"light": true, "dark": true}
-
-// ThemeCookie is the name of the cookie by which a person chooses light or dark.
-const ThemeCookie = "grl-theme"
-
-func themeOf(r *http.Request) string {
-	if c, err := r.Cookie(ThemeCookie); err == nil && themes[c.Value] {
-		return c.Value
-	}
-	return ""
 }

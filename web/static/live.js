@@ -1,8 +1,11 @@
 // live.js says how old the numbers of a page are, and never lets them look
 // live when they are not. The server prints "As of 21:40:02"; this turns it
 // into "Live, 0.4 s ago", into "Stale, 7 s" after 6 s without an answer, and
-// after 10 s into a notice. It also stops the updates of a hidden tab, and
-// prints times in the viewer's zone.
+// after 10 s into a notice, with what acts disabled. It also stops the updates
+// of a hidden tab, prints times in the viewer's zone, and counts down.
+//
+// A region is what polls (hx-trigger has "every") or has a stream
+// (hx-sse:connect). An element with data-title in it is the title of the window.
 //
 // A page without htmx, or without scripts, keeps what the server printed.
 "use strict";
@@ -28,26 +31,47 @@
   // stamp prints a time within a day as 21:40, within a week as Thu 18:00,
   // else as 14 Feb.
   const stamp = (d) => {
-    const ago = Date.now() - d.getTime();
+    const ago = Math.abs(Date.now() - d.getTime());
     const hours = `${two(d.getHours())}:${two(d.getMinutes())}`;
     if (ago < 86400e3) return hours;
     if (ago < 7 * 86400e3) return `${d.toLocaleDateString("en", { weekday: "short" })} ${hours}`;
     return `${d.getDate()} ${d.toLocaleDateString("en", { month: "short" })}`;
   };
 
-  const localTimes = () => {
-    for (const t of document.querySelectorAll("time[data-form]")) {
-      const d = new Date(t.dateTime);
-      const text = t.dataset.form === "clock" ? clock(d) : stamp(d);
-      if (t.textContent !== text) t.textContent = text;
+  const loaded = performance.timeOrigin + (performance.getEntriesByType("navigation")[0]?.responseStart ?? 0);
+
+  // fast is by how much this clock is ahead of the server's, in ms; the page
+  // says only whole seconds.
+  const fast = (() => {
+    const asOf = document.querySelector("#live time")?.dateTime;
+    const by = asOf ? loaded - Date.parse(asOf) : 0;
+    return Math.abs(by) > 2000 ? by : 0;
+  })();
+
+  // left prints what still runs: 8:52, 2:14:07.
+  const left = (d) => {
+    const s = Math.ceil(Math.max(0, d.getTime() - (Date.now() - fast)) / 1000);
+    const minutes = `${Math.floor((s % 3600) / 60)}`;
+    return s < 3600 ? `${minutes}:${two(s % 60)}` : `${Math.floor(s / 3600)}:${two(minutes)}:${two(s % 60)}`;
+  };
+
+  const forms = { clock, stamp, left };
+  const printTimes = (which) => {
+    for (const t of document.querySelectorAll(which)) {
+      const text = forms[t.dataset.form]?.(new Date(t.dateTime));
+      if (text && t.textContent !== text) t.textContent = text;
     }
   };
+  const localTimes = () => printTimes("time[data-form]");
   localTimes();
-  const regions = [...document.querySelectorAll("[hx-get]")];
-  if (!window.htmx || regions.length === 0) return;
+  setInterval(() => printTimes('time[data-form="left"]'), 1000);
 
-  const title = document.title;
-  const loaded = performance.timeOrigin + (performance.getEntriesByType("navigation")[0]?.responseStart ?? 0);
+  const isRegion = (e) => e.matches('[hx-get][hx-trigger*="every"], [hx-sse\\:connect]');
+  const regions = [...document.querySelectorAll("[hx-get], [hx-sse\\:connect]")].filter(isRegion);
+  if (!window.htmx || regions.length === 0 || !byId("live")) return;
+
+  const written = document.title;
+  const suffix = " · grl";
   const answered = new Map(regions.map((r) => [r, loaded])); // region → when it last got an answer, in ms
   let visibleSince = 0; // when the tab was last shown again; silence before that is our own
   let stale = false;
@@ -56,17 +80,26 @@
 
   const refresh = () => regions.forEach((r) => r.dispatchEvent(new Event("refresh")));
 
+  const heard = (region) => {
+    if (!answered.has(region)) return;
+    answered.set(region, Date.now());
+    show();
+  };
+
   document.addEventListener("htmx:before:request", (e) => {
-    if (document.hidden) e.preventDefault();
+    if (document.hidden && answered.has(e.detail.ctx?.sourceElement ?? e.target)) e.preventDefault();
   });
   document.addEventListener("htmx:after:request", (e) => {
     const { sourceElement, response } = e.detail.ctx;
-    if (response.status === 200 && answered.has(sourceElement)) {
-      answered.set(sourceElement, Date.now());
-      show();
-    }
+    if (response.status === 200) heard(sourceElement);
   });
-  document.addEventListener("htmx:after:swap", localTimes);
+  // A stream says at least "alive" every time the server looks.
+  document.addEventListener("htmx:sse:after:connection", (e) => heard(e.target));
+  document.addEventListener("htmx:sse:before:message", (e) => heard(e.target));
+  document.addEventListener("htmx:after:swap", () => {
+    localTimes();
+    setTitle();
+  });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
     visibleSince = Date.now();
@@ -110,9 +143,30 @@
     noticed = on;
     byId("stale").hidden = !on;
     byId("main").classList.toggle("stale", on);
-    document.title = on ? `Stale: ${title}` : title;
+    setActs(!on);
+    setTitle();
+  }
+
+  // setActs disables what would change something while nobody answers.
+  function setActs(may) {
+    const which = may ? "[data-not-live]" : 'form[method="post"] button:not([disabled]), form[method="post"] input[type="submit"]:not([disabled])';
+    for (const b of byId("main").querySelectorAll(which)) {
+      b.disabled = !may;
+      b.toggleAttribute("data-not-live", !may);
+      if (may) b.removeAttribute("title");
+      else b.title = "Not live: no answer from the controller";
+    }
+  }
+
+  // setTitle makes the title of the window say the state, as the last answer
+  // has it.
+  function setTitle() {
+    const now = byId("main").querySelector("[data-title]")?.dataset.title;
+    const text = now ? now + suffix : written;
+    document.title = noticed ? `Stale: ${text}` : text;
   }
 
   show();
+  setTitle();
   setInterval(show, tick);
 })();
