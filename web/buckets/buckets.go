@@ -1,40 +1,57 @@
 package buckets
 
 import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"grl/limiter"
+	"grl/web/chart"
 	"grl/web/format"
 	"grl/web/page"
 )
 
-import "grl/limiter"
+const mostSuggested = 500 // names that a filter suggests
 
-// bucketsView is the buckets table and the form above it.
+// bucketsView is the table and the form above it.
 type bucketsView struct {
-	Query   query
-	Rows    []bucketRow
-	Columns []column
-	Pager   page.Pager
-	Any     bool // there is a bucket at all
+	Query    query
+	Rows     []bucketRow
+	Columns  []column
+	Pager    page.Pager
+	Any      bool // there is a bucket at all
+	Similar  similar
+	Revision string // "r1482"; empty: none yet
 
-	Cells, Services int // counts of all
+	Buckets, Services int // counts of all
+
+	cells []limiter.CellID // of Rows
+
+	Names suggested // of a whole page only
 }
+
+// suggested is what filters suggest.
+type suggested struct{ Services, Owners, Callers []string }
 
 // bucketRow is one line of the table, every value ready to print.
 type bucketRow struct {
-	Service, Name string
-	For           string // caller and class of the cell; empty: all
-	Match, Owner  string
-	Scope         string // "region"
-	Instance      string // "eu"; empty: global
-	State         page.CellState
-	Silent        bool // rates are the last known ones
-	Offered       string
-	Admitted      string
-	Limit         string
-	Ratio         string
-	Dropping      bool
-	Virtual       string
-	AnyVirtual    bool
-	Hosts         string
+	ID         string // of the element, the same whatever the order
+	Label      page.Label
+	Owner      string
+	Scope      string // "region eu"
+	State      page.CellState
+	Silent     bool // rates are the last known ones
+	Spark      chart.Sparkline
+	Offered    string
+	Admitted   string
+	Limit      string
+	Ratio      string
+	Dropping   bool
+	Virtual    string
+	AnyVirtual bool
 }
 
 // column is a head of the table.
@@ -47,7 +64,7 @@ type column struct {
 }
 
 func newBucketsView(cells []page.Cell, q query) bucketsView {
-	v := bucketsView{Query: q, Columns: bucketColumns(q), Any: len(cells) > 0, Cells: len(cells)}
+	v := bucketsView{Query: q, Columns: bucketColumns(q), Any: len(cells) > 0}
 	found := q.find(cells)
 	size := pageRows
 	if q.Rows > 0 {
@@ -57,70 +74,124 @@ func newBucketsView(cells []page.Cell, q query) bucketsView {
 	v.Pager = p
 	for _, i := range q.window(found, from, to, cells) {
 		v.Rows = append(v.Rows, newBucketRow(&cells[i]))
+		v.cells = append(v.cells, cells[i].ID())
 	}
-	v.Services = countServices(cells)
+	if len(found) == 0 {
+		v.Similar, _ = findSimilar(cells, q.Text)
+	}
+	v.Buckets = countBuckets(cells, func(c *page.Cell) bool { return c.Cap == "" })
+	v.Services = len(namesOf(cells, func(c *page.Cell) string { return c.Service }))
 	return v
 }
 
 func newBucketRow(b *page.Cell) bucketRow {
 	r := bucketRow{
-		Service:    format.Printable(b.Service),
-		Name:       format.Printable(b.Name),
-		For:        format.Printable(part(b)),
-		Match:      format.Printable(b.Match),
+		ID:         rowID(b),
+		Label:      labelOf(b),
 		Owner:      format.Printable(b.Owner),
 		Scope:      b.Scope.String(),
-		Instance:   format.Printable(b.Instance),
 		State:      b.State(),
 		Silent:     b.Silent,
+		Spark:      chart.Sparkline{LimitRPS: b.LimitRPS, Shadow: b.Behavior != limiter.Deny},
 		Offered:    format.RPS(b.OfferedRPS),
 		Admitted:   format.RPS(b.AdmittedRPS),
 		Limit:      format.RPS(b.LimitRPS),
 		Ratio:      format.Share(b.DropRatio()),
 		Dropping:   b.DropRatio() > 0,
-		Virtual:    format.RPS(b.ShadowDroppedRPS),
-		AnyVirtual: b.ShadowDroppedRPS > 0,
-		Hosts:      format.Count(b.Hosts),
+		Virtual:    format.RPS(b.Virtual()),
+		AnyVirtual: b.Virtual() > 0,
 	}
 	if b.Block {
 		r.Limit = "Block" // zero would be a number
 	}
-	if b.Scope == limiter.Global {
-		r.Instance = ""
+	if b.Scope != limiter.Global && b.Instance != "" {
+		r.Scope += " " + format.Printable(b.Instance)
 	}
 	return r
 }
 
-// title is the whole name, for what is cut off on the screen.
-func (r bucketRow) title() string {
-	name := r.Service + "/" + r.Name
-	if r.For != "" {
-		name += " for " + r.For
+// rowID returns an id for the element of a cell.
+func rowID(b *page.Cell) string {
+	h := fnv.New64a()
+	for _, s := range []string{b.Service, b.Name, b.Instance, b.Caller, b.Class} {
+		_, _ = h.Write([]byte(s)) // never fails
+		_, _ = h.Write([]byte{0})
 	}
-	return name
+	return fmt.Sprintf("row-%016x", h.Sum64())
 }
 
-// part names the caller and the class that the cell is for; empty: all.
-func part(b *page.Cell) string {
-	if b.Caller == "" || b.Class == "" {
-		return b.Caller + b.Class
+// labelOf names a cell, with a link to it.
+func labelOf(b *page.Cell) page.Label {
+	l := page.NewLabel(b.Bucket(), b.Instance, b.Caller, b.Match)
+	l.For = format.Printable(strings.Trim(b.Caller+", "+b.Class, ", "))
+	if b.Cap != "" {
+		l.Name, l.Path = "cap "+format.Printable(b.Cap), "/caps"
 	}
-	return b.Caller + ", " + b.Class
+	return l
+}
+
+// draw fills in what each row was offered in the last day: means over 20 minutes
+// in requests per second, NaN where nothing is known.
+func (v *bucketsView) draw(days [][]float64) {
+	for i := range min(len(v.Rows), len(days)) {
+		v.Rows[i].Spark.Values, v.Rows[i].Spark.Label = days[i], sparkLabel(days[i])
+	}
+}
+
+// sparkLabel says what a sparkline shows.
+func sparkLabel(values []float64) string {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if high < low {
+		return "Offered load of the last 24 hours is not known"
+	}
+	return "Offered load of the last 24 hours, " + format.RPS(low) + " to " + format.RPS(high) + " rps"
+}
+
+// suggest fills in what filters suggest.
+func (v *bucketsView) suggest(cells []page.Cell) {
+	v.Names = suggested{
+		Services: first(namesOf(cells, func(c *page.Cell) string { return c.Service })),
+		Owners:   first(namesOf(cells, func(c *page.Cell) string { return c.Owner })),
+		Callers:  first(namesOf(cells, func(c *page.Cell) string { return c.Caller })),
+	}
+}
+
+// first returns the first names of a set that are suggested, sorted.
+func first(names map[string]struct{}) []string {
+	delete(names, "")
+	all := slices.Sorted(maps.Keys(names))
+	return all[:min(len(all), mostSuggested)]
+}
+
+// namesOf returns the names of one kind, each once.
+func namesOf(cells []page.Cell, name func(*page.Cell) string) map[string]struct{} {
+	names, last := make(map[string]struct{}), ""
+	for i := range cells {
+		if s := name(&cells[i]); s != last || i == 0 {
+			names[s], last = struct{}{}, s
+		}
+	}
+	return names
 }
 
 // bucketColumns are the heads of the table as q sorts it.
 func bucketColumns(q query) []column {
 	columns := []column{
 		{Name: "Bucket", URL: "name"},
-		{Name: "State", Class: "wide-only"},
-		{Name: "Scope", Class: "room-only"},
+		{Name: "State", Class: "wide-only", URL: "state"},
+		{Name: "Scope", Class: "room-only", URL: "scope"},
+		{Name: "Offered, 24 h", Class: "room-only"},
 		{Name: "Offered", Unit: "rps", Class: "num", URL: "offered"},
 		{Name: "Admitted", Unit: "rps", Class: "num wide-only", URL: "admitted"},
 		{Name: "Limit", Unit: "rps", Class: "num wide-only", URL: "limit"},
 		{Name: "Drop ratio", Class: "num", URL: "ratio"},
 		{Name: "Virtual drops", Unit: "rps", Class: "num wide-only", URL: "virtual"},
-		{Name: "Hosts", Class: "num room-only", URL: "hosts"},
-		{Name: "Owner", Class: "room-only"},
+		{Name: "Owner", Class: "room-only", URL: "owner"},
 	}
 	present, descending := q.sort()
 	for i := range columns {
@@ -139,17 +210,13 @@ func bucketColumns(q query) []column {
 	return columns
 }
 
-func countServices(cells []page.Cell) int {
-	services := make(map[string]struct{})
-	for i := range cells {
-		services[cells[i].Service] = struct{}{}
+// facts says how many there are.
+func (v bucketsView) facts() []string {
+	facts := []string{format.Count(v.Buckets) + " in " + format.Plural(v.Services, "service")}
+	if v.Revision != "" {
+		facts = append(facts, "revision "+v.Revision)
 	}
-	return len(services)
-}
-
-// facts says how many there are: "480 cells in 14 services".
-func (v bucketsView) facts() string {
-	return format.Plural(v.Cells, "cell") + " in " + format.Plural(v.Services, "service")
+	return facts
 }
 
 // emptyTitle says what was looked for in vain.
@@ -162,25 +229,20 @@ func (v bucketsView) emptyTitle() string {
 
 // emptyText names the filters that are on besides the search.
 func (v bucketsView) emptyText() string {
-	var on string
-	for _, s := range stateNames {
-		if s.Value == v.Query.State {
-			on = "“" + s.Name + "”"
-		}
+	var on []string
+	for _, f := range v.Query.filters() {
+		on = append(on, "“"+format.Printable(f.Value)+"”")
 	}
-	for _, s := range scopeNames {
-		if s.Value == v.Query.Scope {
-			if on != "" {
-				on += " and "
-			}
-			on += "“" + s.Name + "”"
-		}
+	also := ""
+	if v.Query.Text != "" {
+		also = "also "
 	}
-	switch {
-	case on != "" && v.Query.Text != "":
-		return "The filter " + on + " is also on."
-	case on != "":
-		return "The filter " + on + " is on."
+	switch len(on) {
+	case 0:
+		return "A search looks at service, bucket, caller, procedure, owner, region and zone."
+	case 1:
+		return "The filter " + on[0] + " is " + also + "on."
 	}
-	return "A search looks at service, bucket, caller, procedure, owner, region and zone."
+	last := len(on) - 1
+	return "The filters " + strings.Join(on[:last], ", ") + " and " + on[last] + " are " + also + "on."
 }

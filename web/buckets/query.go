@@ -7,33 +7,39 @@ import (
 	"strings"
 
 	"grl/limiter"
-
+	"grl/web/format"
 	"grl/web/page"
 )
 
 const (
-	pageRows     = 50  // rows of the buckets table on a page of its own
-	overviewRows = 12  // rows of it on the overview
-	maxText      = 200 // bytes of a search that are looked at
+	pageRows = 50  // rows of a page
+	maxText  = 256 // bytes of a filter that are looked at; the longest name has as many
 )
 
-// query is how a person narrows and orders the buckets table; it lives in the
-// URL. The zero value is all buckets, the highest drop ratio first.
+// query is how a person narrows and orders the table; it lives in the URL. The
+// zero value is all buckets, the highest drop ratio first.
 type query struct {
-	Text  string // words, each of which must occur in a row
-	State string // a value of stateNames; empty: any
-	Scope string // a value of scopeNames; empty: any
-	Sort  string // a key of sortKeys, after a minus if descending; empty: -ratio
-	Page  int    // from 1; 0 is 1
-	Rows  int    // a page, at most pageRows; 0 is pageRows
+	Text      string // words, each of which must occur in a row
+	State     string // a value of stateNames; empty: any
+	Scope     string // a value of scopeNames; empty: any
+	Behavior  string // a value of behaviorNames; empty: any
+	Service   string // empty: any, and so below
+	Owner     string
+	Caller    string // whom the bucket names, or whose cell it is
+	Procedure string // that the bucket names, by itself or by a prefix
+	Sort      string // a key of sortKeys, after a minus if descending; empty: -ratio
+	Page      int    // from 1; 0 is 1
+	Rows      int    // a page, at most pageRows; 0 is pageRows
 }
 
 // stateNames are the filters by state.
 var stateNames = []page.Choice{
+	{Name: "Any state"},
 	{Value: "over", Name: "Over limit"},
 	{Value: "near", Name: "Near limit"},
 	{Value: "enforced", Name: "Enforced"},
 	{Value: "shadow", Name: "Shadow"},
+	{Value: "capped", Name: "Capped"},
 	{Value: "blocked", Name: "Blocked"},
 }
 
@@ -43,26 +49,40 @@ var states = map[string]page.CellState{
 	"near":     page.Near,
 	"enforced": page.Enforced,
 	"shadow":   page.Shadow,
+	"capped":   page.Capped,
 	"blocked":  page.Blocked,
 }
 
 // scopeNames are the filters by scope.
-var scopeNames = []page.Choice{{Value: "global", Name: "Global"}, {Value: "region", Name: "Region"}, {Value: "zone", Name: "Zone"}}
+var scopeNames = []page.Choice{{Name: "Any"}, {Value: "global", Name: "Global"}, {Value: "region", Name: "Region"}, {Value: "zone", Name: "Zone"}}
 
 // scopes maps the values of scopeNames.
 var scopes = map[string]limiter.Scope{"global": limiter.Global, "region": limiter.Region, "zone": limiter.Zone}
 
+// behaviorNames are the filters by behavior.
+var behaviorNames = []page.Choice{{Name: "Any"}, {Value: "deny", Name: "Deny"}, {Value: "allow", Name: "Allow"}}
+
+// behaviors maps the values of behaviorNames.
+var behaviors = map[string]limiter.Behavior{"deny": limiter.Deny, "allow": limiter.Allow}
+
 // sortKeys maps the columns a table can be sorted by to their order, smallest
 // first. Rows that are equal follow in the order of their names.
 var sortKeys = map[string]func(a, b *page.Cell) int{
-	"name":     compareNames,
+	"name":  compareNames,
+	"state": func(a, b *page.Cell) int { return cmp.Compare(a.State(), b.State()) },
+	"scope": func(a, b *page.Cell) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Instance, b.Instance))
+	},
 	"offered":  func(a, b *page.Cell) int { return cmp.Compare(a.OfferedRPS, b.OfferedRPS) },
 	"admitted": func(a, b *page.Cell) int { return cmp.Compare(a.AdmittedRPS, b.AdmittedRPS) },
 	"limit":    func(a, b *page.Cell) int { return cmp.Compare(a.LimitRPS, b.LimitRPS) },
 	"ratio":    func(a, b *page.Cell) int { return cmp.Compare(a.DropRatio(), b.DropRatio()) },
-	"virtual":  func(a, b *page.Cell) int { return cmp.Compare(a.ShadowDroppedRPS, b.ShadowDroppedRPS) },
-	"hosts":    func(a, b *page.Cell) int { return cmp.Compare(a.Hosts, b.Hosts) },
+	"virtual":  func(a, b *page.Cell) int { return cmp.Compare(a.Virtual(), b.Virtual()) },
+	"owner":    func(a, b *page.Cell) int { return cmp.Compare(a.Owner, b.Owner) },
 }
+
+// wordKeys are those columns that begin with A when they are first sorted by.
+var wordKeys = map[string]bool{"name": true, "scope": true, "owner": true}
 
 // defaultSort shows what drops most first.
 const defaultSort = "-ratio"
@@ -70,15 +90,18 @@ const defaultSort = "-ratio"
 // parseQuery reads a query from a URL. What it does not know it ignores, so
 // that an old link still shows something.
 func parseQuery(v url.Values) query {
-	q := query{Text: strings.TrimSpace(strings.ToValidUTF8(v.Get("q"), ""))}
-	if len(q.Text) > maxText {
-		q.Text = strings.ToValidUTF8(q.Text[:maxText], "")
+	q := query{
+		Text: text(v, "q"), Service: text(v, "service"), Owner: text(v, "owner"),
+		Caller: text(v, "caller"), Procedure: text(v, "procedure"),
 	}
 	if _, ok := states[v.Get("state")]; ok {
 		q.State = v.Get("state")
 	}
 	if _, ok := scopes[v.Get("scope")]; ok {
 		q.Scope = v.Get("scope")
+	}
+	if _, ok := behaviors[v.Get("behavior")]; ok {
+		q.Behavior = v.Get("behavior")
 	}
 	if s := v.Get("sort"); s != defaultSort && sortKeys[strings.TrimPrefix(s, "-")] != nil {
 		q.Sort = s
@@ -92,11 +115,23 @@ func parseQuery(v url.Values) query {
 	return q
 }
 
+// text returns a filter that is typed.
+func text(v url.Values, key string) string {
+	s := strings.TrimSpace(strings.ToValidUTF8(v.Get(key), ""))
+	if len(s) > maxText {
+		s = strings.TrimSpace(strings.ToValidUTF8(s[:maxText], ""))
+	}
+	return s
+}
+
 // url returns the address of the table that q describes. The first page and
 // other defaults are left out.
 func (q query) url() string {
 	v := make(url.Values)
-	for key, value := range map[string]string{"q": q.Text, "state": q.State, "scope": q.Scope, "sort": q.Sort} {
+	for key, value := range map[string]string{
+		"q": q.Text, "state": q.State, "scope": q.Scope, "behavior": q.Behavior, "service": q.Service, "owner": q.Owner,
+		"caller": q.Caller, "procedure": q.Procedure, "sort": q.Sort,
+	} {
 		if value != "" {
 			v.Set(key, value)
 		}
@@ -125,10 +160,10 @@ func (q query) sort() (key string, descending bool) {
 }
 
 // sortedBy returns q ordered by key, from its first page on: largest first at
-// the first click (names from A), the other way at the second.
+// the first click (words from A), the other way at the second.
 func (q query) sortedBy(key string) query {
 	present, descending := q.sort()
-	down := key != "name"
+	down := !wordKeys[key]
 	if present == key {
 		down = !descending
 	}
@@ -142,8 +177,45 @@ func (q query) sortedBy(key string) query {
 	return q
 }
 
-// narrowed reports whether q leaves anything out.
-func (q query) narrowed() bool { return q.Text != "" || q.State != "" || q.Scope != "" }
+// filter is one that is on.
+type filter struct {
+	Name, Value string // "State", "Over limit"
+	Without     string // address of the table without it
+}
+
+// filters returns those that are on besides the search.
+func (q query) filters() []filter {
+	var on []filter
+	add := func(name, value string, without func(*query)) {
+		if value != "" {
+			rest := q
+			rest.Page = 0
+			without(&rest)
+			on = append(on, filter{name, value, rest.url()})
+		}
+	}
+	add("State", nameOf(stateNames, q.State), func(r *query) { r.State = "" })
+	add("Service", q.Service, func(r *query) { r.Service = "" })
+	add("Scope", nameOf(scopeNames, q.Scope), func(r *query) { r.Scope = "" })
+	add("Owner", q.Owner, func(r *query) { r.Owner = "" })
+	add("Caller", q.Caller, func(r *query) { r.Caller = "" })
+	add("Procedure", q.Procedure, func(r *query) { r.Procedure = "" })
+	add("Behavior", nameOf(behaviorNames, q.Behavior), func(r *query) { r.Behavior = "" })
+	return on
+}
+
+// nameOf returns the name of a choice; empty: none is chosen.
+func nameOf(choices []page.Choice, value string) string {
+	for _, c := range choices {
+		if value != "" && c.Value == value {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// more reports whether a filter is on that is folded away at first.
+func (q query) more() bool { return q.Caller != "" || q.Procedure != "" || q.Behavior != "" }
 
 // find returns the places in cells of those that q asks for, in no order.
 func (q query) find(cells []page.Cell) []int {
@@ -177,11 +249,15 @@ func (q query) window(found []int, from, to int, cells []page.Cell) []int {
 
 // selects reports whether the filters of q let b through; words are those of
 // q.Text in lower case.
-func (q query) selects(b *page.Cell, words []string) bool {
-	if q.State != "" && b.State() != states[q.State] {
-		return false
-	}
-	if q.Scope != "" && b.Scope != scopes[q.Scope] {
+func (q *query) selects(b *page.Cell, words []string) bool {
+	switch {
+	case q.Service != "" && b.Service != q.Service,
+		q.Owner != "" && b.Owner != q.Owner,
+		q.State != "" && b.State() != states[q.State],
+		q.Scope != "" && b.Scope != scopes[q.Scope],
+		q.Behavior != "" && b.Behavior != behaviors[q.Behavior],
+		q.Caller != "" && b.Caller != q.Caller && !names(b.Selects.Caller, q.Caller),
+		q.Procedure != "" && !names(b.Selects.Procedure, q.Procedure):
 		return false
 	}
 	for _, w := range words {
@@ -190,6 +266,12 @@ func (q query) selects(b *page.Cell, words []string) bool {
 		}
 	}
 	return true
+}
+
+// names reports whether a pattern selects a name and not just every name, or is
+// what was asked for.
+func names(p limiter.Pattern, name string) bool {
+	return p != "" && p != "*" && (string(p) == name || p.Match(name))
 }
 
 // contains reports whether word, in lower case, occurs in b's names. One with
@@ -235,3 +317,5 @@ func compareNames(a, b *page.Cell) int {
 	}
 	return cmp.Or(strings.Compare(a.Instance, b.Instance), strings.Compare(a.Caller, b.Caller), strings.Compare(a.Class, b.Class))
 }
+
+func (f filter) printed() string { return format.Printable(f.Value) }

@@ -40,12 +40,25 @@ func TestFind(t *testing.T) {
 		{"sort=offered", "rebuild images each-caller writes suggest@eu suggest@us"},
 		{"sort=-limit&state=enforced", "suggest@us images"},
 		{"sort=-virtual", "each-caller images writes rebuild suggest@eu suggest@us"},
-		{"sort=-hosts&q=payments", "each-caller writes"},
+		{"sort=-state", "rebuild writes suggest@eu each-caller images suggest@us"},
+		{"sort=scope", "each-caller writes rebuild suggest@eu suggest@us images"},
+		{"sort=owner&scope=global", "rebuild each-caller writes"},
+		{"service=payments", "writes each-caller"},
+		{"service=pay", ""},
+		{"owner=team-search&sort=name", "suggest@eu suggest@us"},
+		{"behavior=allow", "each-caller"},
+		{"behavior=deny&service=payments", "writes"},
+		{"caller=checkout", "each-caller"},
+		{"caller=web&sort=name", "suggest@eu suggest@us"},
+		{"procedure=payments.v1.Charges/Create", "writes"}, // a prefix of it
+		{"procedure=search.v2.Index/Rebuild", "rebuild"},
+		{"procedure=other", ""},
+		{"state=capped", ""},
 		{"state=bogus&sort=bogus&scope=bogus", "rebuild writes images each-caller suggest@eu suggest@us"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {
-			cells := pagetest.Cells()
+			cells := someCells()
 			var got []string
 			q := parseQuery(mustValues(t, tt.query))
 			found := q.find(cells)
@@ -63,6 +76,22 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// someCells are those of pagetest with what they select.
+func someCells() []page.Cell {
+	cells := pagetest.Cells()
+	for i, m := range []limiter.Match{
+		{Procedure: "payments.v1.Charges/*"},
+		{Caller: "*"},
+		{Caller: "web", Procedure: "search.v2.Suggest/Query"},
+		{Caller: "web", Procedure: "search.v2.Suggest/Query"},
+		{Procedure: "search.v2.Index/Rebuild"},
+		{Procedure: "GET /images/{id}"},
+	} {
+		cells[i].Selects = m
+	}
+	return cells
+}
+
 func mustValues(t *testing.T, query string) url.Values {
 	t.Helper()
 	v, err := url.ParseQuery(query)
@@ -76,8 +105,8 @@ func mustValues(t *testing.T, query string) url.Values {
 func TestQueryRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := url.Values{}
-		for _, key := range []string{"q", "state", "scope", "sort", "page", "rows"} {
-			known := []string{"", "over", "shadow", "zone", "global", "-ratio", "ratio", "-offered", "name", "0", "1", "7", "50", "51", "-3"}
+		for _, key := range []string{"q", "state", "scope", "behavior", "service", "owner", "caller", "procedure", "sort", "page", "rows"} {
+			known := []string{"", "over", "shadow", "zone", "global", "-ratio", "ratio", "-offered", "name", "deny", "0", "1", "7", "50", "51", "-3"}
 			if rapid.Bool().Draw(t, key+" known") {
 				v.Set(key, rapid.SampledFrom(known).Draw(t, key))
 			} else {
@@ -118,9 +147,9 @@ func TestWindowAgreesWithSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cells := make([]page.Cell, rapid.IntRange(0, 200).Draw(t, "cells"))
 		for i := range cells {
-			cells[i] = page.Cell{Name: fmt.Sprint(i), Hosts: rapid.IntRange(0, 5).Draw(t, "hosts")}
+			cells[i] = page.Cell{Name: fmt.Sprint(i), OfferedRPS: float64(rapid.IntRange(0, 5).Draw(t, "offered"))}
 		}
-		q := query{Sort: rapid.SampledFrom([]string{"hosts", "-hosts", "name", "-name"}).Draw(t, "sort")}
+		q := query{Sort: rapid.SampledFrom([]string{"offered", "-offered", "name", "-name"}).Draw(t, "sort")}
 		to := rapid.IntRange(0, len(cells)).Draw(t, "to")
 		from := rapid.IntRange(0, to).Draw(t, "from")
 
@@ -182,7 +211,7 @@ func TestPagesCoverTheTable(t *testing.T) {
 	var names []string
 	for n := 1; n <= 3; n++ {
 		for _, r := range newBucketsView(cells, query{Page: n}).Rows {
-			names = append(names, r.Name)
+			names = append(names, r.Label.Name)
 		}
 	}
 	if len(names) != 125 || !slices.IsSorted(names) {

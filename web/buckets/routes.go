@@ -3,6 +3,9 @@
 package buckets
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"grl/proto/grl/v1/grlv1connect"
@@ -12,7 +15,7 @@ import (
 // site serves the page.
 type site struct{ *page.Site }
 
-// Routes returns the page and its forms.
+// Routes returns the page.
 func Routes(p *page.Site) []page.Route {
 	s := site{p}
 	return []page.Route{
@@ -21,11 +24,21 @@ func Routes(p *page.Site) []page.Route {
 }
 
 func (s site) serve(w http.ResponseWriter, r *http.Request) {
-	q := parseQuery(r.URL.Query())
-	view := newBucketsView(s.Backend.Cells(), q)
+	cells := s.Backend.Cells()
+	v := newBucketsView(cells, parseQuery(r.URL.Query()))
+	days, err := s.Backend.Sparks(r.Context(), v.cells)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		// The numbers of now do not depend on the history.
+		s.Log.ErrorContext(r.Context(), "read sparklines", "err", err)
+	}
+	v.draw(days)
 	if page.Fragment(r) {
-		s.Render(w, r, http.StatusOK, bucketsRegion(view))
+		s.Render(w, r, http.StatusOK, bucketsRegion(v))
 		return
 	}
-	s.Render(w, r, http.StatusOK, bucketsPage(s.Page(r, "Buckets", "/buckets"), view))
+	v.suggest(cells)
+	if revision := s.Backend.Fleet().Revision; revision > 0 {
+		v.Revision = fmt.Sprintf("r%d", revision)
+	}
+	s.Render(w, r, http.StatusOK, bucketsPage(s.Page(r, "Buckets", "/buckets"), v))
 }

@@ -370,3 +370,34 @@ func (p Plot) gaps(steps int, s Strip, words bool) []drawnGap {
 	}
 	return out
 }
+
+// Missing returns the gaps in values, which begin at from: what is not known, and
+// since when or until when, in UTC.
+func Missing(from time.Time, step time.Duration, values []float64) []Gap {
+	form := "15:04"
+	switch span := step * time.Duration(len(values)); {
+	case span > shortAxis:
+		form = "2 Jan 15:04"
+	case span > day:
+		form = "Mon 15:04"
+	}
+	at := func(i int) time.Time { return from.Add(step * time.Duration(i)) }
+	text := func(i int) string { return at(i).UTC().Format(form) }
+	values = clean(values)
+	var out []Gap
+	runs(len(values), func(i int) bool { return math.IsNaN(values[i]) }, func(start, end int) {
+		g := Gap{From: at(start - 1), To: at(end)}
+		switch {
+		case start == 0 && end == len(values):
+			g.Text = "no data"
+		case start == 0:
+			g.Text = "no data before " + text(end)
+		case end == len(values):
+			g.Text = "no data since " + text(start)
+		default:
+			g.Text = "no data " + text(start) + " to " + text(end)
+		}
+		out = append(out, g)
+	})
+	return out
+}

@@ -1,4 +1,4 @@
-package buckets
+package overview
 
 // What the first steps show.
 const (
