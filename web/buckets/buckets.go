@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"grl/limiter"
 	"grl/web/chart"
 	"grl/web/format"
@@ -25,6 +27,7 @@ type bucketsView struct {
 	Any      bool // there is a bucket at all
 	Similar  similar
 	Revision string // "r1482"; empty: none yet
+	MayAdd   bool
 
 	Buckets, Services int // counts of all
 
@@ -40,8 +43,8 @@ type suggested struct{ Services, Owners, Callers []string }
 type bucketRow struct {
 	ID         string // of the element, the same whatever the order
 	Label      page.Label
-	Owner      string
-	Scope      string // "region eu"
+	Owner      cutName
+	Scope      cutName // "region eu"
 	State      page.CellState
 	Silent     bool // rates are the last known ones
 	Spark      chart.Sparkline
@@ -88,8 +91,8 @@ func newBucketRow(b *page.Cell) bucketRow {
 	r := bucketRow{
 		ID:         rowID(b),
 		Label:      labelOf(b),
-		Owner:      format.Printable(b.Owner),
-		Scope:      b.Scope.String(),
+		Owner:      newCutName(b.Owner),
+		Scope:      newCutName(scopeOf(b)),
 		State:      b.State(),
 		Silent:     b.Silent,
 		Spark:      chart.Sparkline{LimitRPS: b.LimitRPS, Shadow: b.Behavior != limiter.Deny},
@@ -104,10 +107,35 @@ func newBucketRow(b *page.Cell) bucketRow {
 	if b.Block {
 		r.Limit = "Block" // zero would be a number
 	}
-	if b.Scope != limiter.Global && b.Instance != "" {
-		r.Scope += " " + format.Printable(b.Instance)
-	}
 	return r
+}
+
+func scopeOf(b *page.Cell) string {
+	if b.Scope == limiter.Global || b.Instance == "" {
+		return b.Scope.String()
+	}
+	return b.Scope.String() + " " + b.Instance
+}
+
+// cutName is a name of which no more is printed than can be seen: 50 rows of the
+// longest names would be more than a page may be.
+type cutName struct{ Shown, Whole string }
+
+const (
+	shownName  = 40  // bytes; a column shows fewer
+	shownMatch = 160 // of two patterns
+)
+
+func newCutName(name string) cutName {
+	return cutName{Shown: format.Printable(cut(name, shownName)), Whole: format.Printable(name)}
+}
+
+// cut returns text without what is beyond a length in bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // rowID returns an id for the element of a cell.
@@ -122,7 +150,7 @@ func rowID(b *page.Cell) string {
 
 // labelOf names a cell, with a link to it.
 func labelOf(b *page.Cell) page.Label {
-	l := page.NewLabel(b.Bucket(), b.Instance, b.Caller, b.Match)
+	l := page.NewLabel(b.Bucket(), b.Instance, b.Caller, cut(b.Match, shownMatch))
 	l.For = format.Printable(strings.Trim(b.Caller+", "+b.Class, ", "))
 	if b.Cap != "" {
 		l.Name, l.Path = "cap "+format.Printable(b.Cap), "/caps"
@@ -217,6 +245,14 @@ func (v bucketsView) facts() []string {
 		facts = append(facts, "revision "+v.Revision)
 	}
 	return facts
+}
+
+// actions are what one may do here; nil: nothing.
+func (v bucketsView) actions() templ.Component {
+	if !v.MayAdd {
+		return nil
+	}
+	return newBucket()
 }
 
 // emptyTitle says what was looked for in vain.

@@ -40,5 +40,6 @@ func (s site) serve(w http.ResponseWriter, r *http.Request) {
 	if revision := s.Backend.Fleet().Revision; revision > 0 {
 		v.Revision = fmt.Sprintf("r%d", revision)
 	}
+	v.MayAdd = s.Services.Config != nil && page.May(r.Context(), grlv1connect.ConfigServiceApplyProcedure)
 	s.Render(w, r, http.StatusOK, bucketsPage(s.Page(r, "Buckets", "/buckets"), v))
 }

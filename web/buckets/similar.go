@@ -44,14 +44,14 @@ func findSimilar(cells []page.Cell, text string) (similar, bool) {
 // than half of it; of several the first in order.
 func nearest(cells []page.Cell, text string, nameOf func(*page.Cell) string) string {
 	best, least := "", min(apart, (len(text)-1)/2)+1
-	seen := make(map[string]bool)
+	last := ""
 	for i := range cells {
 		name := nameOf(&cells[i])
 		lower := strings.ToLower(name)
-		if d := len(lower) - len(text); d > apart || d < -apart || seen[name] {
+		if d := len(lower) - len(text); d > apart || d < -apart || name == last {
 			continue
 		}
-		seen[name] = true
+		last = name
 		if d := edits(lower, text, least); d < least || d == least && best != "" && name < best {
 			best, least = name, d
 		}
