@@ -78,11 +78,12 @@ const htmxConfig = `{"mode":"same-origin","includeIndicatorCSS":false,"history":
 // shortcuts are the links at the thumb of a phone: what burns first.
 func (p Page) shortcuts() []Link {
 	var out []Link
-	for _, g := range p.Links {
-		for _, l := range g.Links {
-			switch l.Path {
-			case "/", "/buckets", "/caps", "/explain":
-				out = append(out, l)
+	for _, path := range []string{"/", "/buckets", "/caps", "/explain"} {
+		for _, g := range p.Links {
+			for _, l := range g.Links {
+				if l.Path == path {
+					out = append(out, l)
+				}
 			}
 		}
 	}
