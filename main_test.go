@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"roles/client":       {"limiter", "limiter/law", protoTree},
 	"roles/client/proxy": {"limiter", "limiter/httplimit", protoTree},
 	"roles/aggregator":   {"limiter", "limiter/law", protoTree},
-	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/digest", "roles/controller/people", "store", "store/ledger", "web", "web/page"},
+	"roles/controller":   {"limiter", "limiter/law", "limiter/limitsfile", "policy", "policy/alert", "policy/backtest", "policy/policyfile", "policy/guard", protoTree, "roles/controller/api", "roles/controller/desk", "roles/controller/notify", "roles/controller/digest", "roles/controller/people", "store", "store/ledger", "web", "web/page"},
 	"roles/fleet":        {"limiter", "limiter/law", "limiter/limitsfile"},
 
 	"roles/configurator":            {"limiter", "limiter/limitsfile", "policy", "policy/policyfile", protoTree, "roles/configurator/compute", "roles/configurator/history", "roles/configurator/repository", "roles/configurator/webhook"},
@@ -47,6 +47,7 @@ var mayImport = map[string][]string{
 	"roles/controller/desk":          {"limiter", "limiter/limitsfile", "policy", "policy/guard", "policy/policyfile", protoTree, "store/ledger"},
 	"roles/controller/desk/desktest": {"limiter/limitsfile"},
 	"roles/controller/digest":        {"limiter", "policy/verdict", "store", "web/page"},
+	"roles/controller/notify":        {"policy/alert"},
 	"roles/controller/people":        {"limiter", protoTree, "store", "store/ledger"},
 
 	"roles/controller/api/internal/writedocs": {"proto/access"}, // a program of go generate

@@ -49,6 +49,12 @@ type Config struct {
 	// PublicURL is where people reach the dashboard; refusals link to it.
 	// Empty: no links.
 	PublicURL string `mapstructure:"public_url"`
+	// AlertWebhook is where alerts are sent, in the form of the Alertmanager;
+	// empty: nowhere. It may not have a password in it.
+	AlertWebhook string `mapstructure:"alert_webhook"`
+	// AlertWebhookSecretFile holds a secret of at least 16 bytes by which what is
+	// sent there is signed; empty: it is not.
+	AlertWebhookSecretFile string `mapstructure:"alert_webhook_secret_file"`
 }
 
 // Default returns the configuration of a controller on one machine.
@@ -110,7 +116,28 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("controller.public_url: %q is no URL like https://grl.example.com", c.PublicURL))
 		}
 	}
+	errs = append(errs, c.validateAlerts())
 	return errors.Join(errs...)
+}
+
+// validateAlerts returns what is wrong with where alerts are sent.
+func (c Config) validateAlerts() error {
+	if c.AlertWebhook == "" {
+		if c.AlertWebhookSecretFile != "" {
+			return errors.New("controller.alert_webhook_secret_file: there is no alert_webhook whose messages it would sign")
+		}
+		return nil
+	}
+	u, err := url.Parse(c.AlertWebhook)
+	switch {
+	case err != nil || !isURL(c.AlertWebhook): // the text may hold a secret
+		return errors.New("controller.alert_webhook: no URL like https://alerts.example.com/grl")
+	case u.User != nil:
+		return errors.New("controller.alert_webhook: has a name or password in it; sign messages by alert_webhook_secret_file instead")
+	case c.Regional():
+		return errors.New("controller.alert_webhook: a controller with a parent sends no alerts; the parent does")
+	}
+	return nil
 }
 
 // validateStore returns what is wrong with where the configuration is kept.

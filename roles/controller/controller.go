@@ -67,6 +67,7 @@ type Controller struct {
 	reread  chan struct{}             // read the limits directory now; capacity 1
 	stop    chan struct{}             // closed when Run ends: streams must end
 	streams sync.WaitGroup
+	alerts  alerts
 
 	reloading sync.Mutex // serialises reload; taken before mu
 	shelf     shelf      // guarded by reloading
@@ -137,6 +138,7 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 		c.node.regional(o.Config.Region, o.Config.Autonomy)
 	}
 	c.metrics = newMetrics(o.Registry, c)
+	c.newAlerts()
 	for _, w := range o.Store.Warnings() {
 		o.Log.ErrorContext(ctx, "store was damaged", "warning", w)
 	}
@@ -180,6 +182,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	g.Go(func() error { return c.watchLimits(ctx) })
 	g.Go(func() error { return c.rollOut(ctx) })
 	g.Go(func() error { return c.followLedger(ctx) })
+	g.Go(func() error { return c.watchOver(ctx) })
 	if c.opts.People != nil {
 		g.Go(func() error { return c.opts.People.Run(ctx) })
 	}

@@ -50,7 +50,7 @@ func (c *Controller) routes(pages *web.Options) []api.Route {
 			Desk: c.desk, Ledger: c.ledger, History: c.opts.Store, Limits: c.opts.Config.Limits, Log: c.opts.Log, Alert: alertService{c},
 		})
 		pages.Services = page.Services{
-			View: v, Config: a.Config, Incident: a.Incident, Audit: a.Audit, Policy: a.Policy, RLC: a.RLC, Alert: a.Alert,
+			View: v, Config: a.Config, Incident: a.Incident, Audit: a.Audit, Policy: a.Policy, RLC: a.RLC, Alert: a.Alert, Audited: c.audited,
 		}
 		routes = append(routes, a.Routes()...)
 	}
