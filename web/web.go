@@ -44,6 +44,9 @@ type Options struct {
 	// reachable from outside under names this process does not know. A
 	// loopback address needs the check against DNS rebinding.
 	AnyHost bool
+	// Stop is closed when the server is about to shut down: pages that stream
+	// would else keep it from ending. Nil: never.
+	Stop <-chan struct{}
 }
 
 // New returns the handler of all pages and of their assets below /assets/. It
@@ -66,7 +69,7 @@ func newHandler(o Options, assets *assets) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &page.Site{Backend: o.Backend, Services: o.Services, People: o.People, Log: o.Log, Version: o.Version, Assets: assets.paths}
+	s := &page.Site{Backend: o.Backend, Services: o.Services, People: o.People, Log: o.Log, Version: o.Version, Assets: assets.paths, Stop: o.Stop}
 
 	mux := http.NewServeMux()
 	for _, route := range routes(s) {

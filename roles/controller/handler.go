@@ -62,7 +62,7 @@ func (c *Controller) routes(pages *web.Options) []api.Route {
 }
 
 func (c *Controller) pages() web.Options {
-	o := web.Options{Backend: view{Controller: c}, Log: c.opts.Log, Version: c.opts.Version, AnyHost: c.opts.AnyHost}
+	o := web.Options{Backend: view{Controller: c}, Log: c.opts.Log, Version: c.opts.Version, AnyHost: c.opts.AnyHost, Stop: c.stop}
 	if u, err := url.Parse(c.opts.Config.PublicURL); err == nil && u.Hostname() != "" {
 		o.Hosts = append(o.Hosts, u.Hostname())
 	}

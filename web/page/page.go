@@ -5,7 +5,9 @@
 // A page has regions that update in place. Each region has a URL of its own,
 // which answers with the whole page or, to a request with the header HX-Request,
 // with what the region contains. A form is posted and answered with 303, or with
-// the page again and what is wrong. All works without scripts.
+// the page again and what is wrong. All works without scripts; what scripts add,
+// and the attributes by which a page asks for it, is said at the top of each in
+// web/static: data-title, data-keep-order, data-bulk, data-key.
 package page
 
 import (
@@ -31,6 +33,7 @@ type Site struct {
 	Log      *slog.Logger
 	Version  string // empty: not shown
 	Assets   Assets
+	Stop     <-chan struct{} // closed: streams end; nil: they end with their readers
 }
 
 // Assets are the paths of files to print into pages.
@@ -39,6 +42,9 @@ type Assets struct {
 	// Script says how old numbers are, Hands keeps them from under the hand, Keys
 	// has the shortcuts; "": not there.
 	Script, Hands, Keys string
+	// Zoom turns the numbers of one chart into one that can be looked into, with
+	// Plot.
+	Zoom string
 	// Of third parties; empty: built without them.
 	HTMX, Events, Plot, PlotStyle string
 }

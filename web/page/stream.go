@@ -63,6 +63,8 @@ func (s *Site) Stream(w http.ResponseWriter, r *http.Request, every time.Duratio
 		case <-tick.C:
 		case <-r.Context().Done():
 			return
+		case <-s.Stop:
+			return
 		}
 	}
 }
