@@ -29,7 +29,7 @@ func (e *explained) verdict() string {
 		return fmt.Sprintf("drops %s of what reaches it", percent(would))
 	case e.OfferedRPS == 0:
 		return "drops nothing: nothing is offered to it"
-	case e.age < 0 && !e.follows:
+	case e.DirectiveAge < 0 && !e.follows:
 		return "drops nothing: no directive has spoken of it yet"
 	default:
 		return "drops nothing: within the limit"

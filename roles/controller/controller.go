@@ -69,6 +69,9 @@ type Controller struct {
 	streams sync.WaitGroup
 	alerts  alerts
 
+	sights sights
+	firing func() int // alerts that fire; nil: none is judged
+
 	reloading sync.Mutex // serialises reload; taken before mu
 	shelf     shelf      // guarded by reloading
 

@@ -121,10 +121,10 @@ func (n *node) explainStep(now time.Time, s limiter.Step, z *zone, owner string)
 func (n *node) rowOf(now time.Time, b *limiter.Bucket, id limiter.CellID, owner string) row {
 	if i, ok := n.cells.Find(id); ok && n.stage != nil {
 		if t, twin := n.stage.twins[i]; twin && n.stage.buckets[id.Bucket] == b {
-			return n.row(now, b, n.cells.ID(t), owner)
+			return n.row(n.glance(now), b, n.cells.ID(t), owner)
 		}
 	}
-	return n.row(now, b, id, owner)
+	return n.row(n.glance(now), b, id, owner)
 }
 
 // instances returns the instances of a bucket's scope that there are now, sorted;

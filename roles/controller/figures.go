@@ -11,8 +11,11 @@ import (
 // Counts returns what the navigation says.
 func (v view) Counts() page.Counts { return page.Counts{} }
 
+// Cells returns a row for each cell, and one for each bucket that nobody calls.
+func (v view) Cells() []page.Cell { return v.sight().cells }
+
 // Total returns what the fleet is offered now.
-func (v view) Total() page.Load { return page.Load{} }
+func (v view) Total() page.Load { return v.sight().total }
 
 // Parts returns what a bucket is offered now by zone.
 func (v view) Parts(bucket, instance string) []page.Part { return nil }

@@ -63,9 +63,9 @@ func (v view) ListBuckets(_ context.Context, r *grlv1.ListBucketsRequest) (*grlv
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	now, owners := time.Now(), v.node.owners()
+	g, owners := v.node.glance(time.Now()), v.node.owners()
 	for _, e := range entries {
-		row := v.node.row(now, e.bucket, e.id, owners[e.bucket.Service])
+		row := v.node.row(g, e.bucket, e.id, owners[e.bucket.Service])
 		out.Buckets = append(out.Buckets, row.message())
 	}
 	out.Revision = v.node.config.Revision

@@ -38,6 +38,7 @@ type node struct {
 
 	config  *limiter.Configuration
 	buckets map[string]*limiter.Bucket // full name → bucket of config
+	endings endings                    // of config
 
 	cells   law.Cells
 	states  []state // by cell
@@ -173,6 +174,8 @@ func (n *node) install(c, from *limiter.Configuration, reached []string) {
 	before := n.config
 	n.config = c
 	n.buckets = c.ByName()
+	held := n.endings
+	n.endings = newEndings(c, held)
 	switch {
 	case same:
 		n.restage(from, c)
@@ -181,6 +184,9 @@ func (n *node) install(c, from *limiter.Configuration, reached []string) {
 		n.stage = newStage(from, c)
 		n.reach(reached)
 		n.stage.watch = n.newWatch(before.Revision == from.Revision)
+	}
+	if n.stage != nil {
+		n.stage.endings = newEndings(n.stage.from, held, n.endings, n.stage.endings)
 	}
 	dead := make(map[int]limiter.CellID)
 	n.cells.Each(func(i int, id limiter.CellID) {

@@ -14,24 +14,8 @@ import (
 // calls.
 type row struct {
 	page.Cell
-	bucket       *limiter.Bucket
-	candidateRPS float64       // would be dropped by the candidate
-	age          time.Duration // of the last directive that spoke of the cell; below 0: none did
-	follows      bool          // another controller sends the directives
-}
-
-// Cells returns a row for each cell, and one for each bucket that nobody
-// calls.
-func (v view) Cells() []page.Cell {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	now, owners := time.Now(), v.node.owners()
-	entries := v.node.entries("")
-	out := make([]page.Cell, len(entries))
-	for i, e := range entries {
-		out[i] = v.node.row(now, e.bucket, e.id, owners[e.bucket.Service]).Cell
-	}
-	return out
+	bucket  *limiter.Bucket
+	follows bool // another controller sends the directives
 }
 
 // owners returns the owners of services.
@@ -44,32 +28,51 @@ func (n *node) owners() map[string]string {
 }
 
 // row returns what is seen of a cell of b, which may not be yet.
-func (n *node) row(now time.Time, b *limiter.Bucket, id limiter.CellID, owner string) row {
-	r := row{bucket: b, age: -1, follows: !n.leads, Cell: page.Cell{
-		Service:  b.Service,
-		Name:     b.Name,
-		Owner:    owner,
-		Match:    matchText(b),
-		Selects:  b.Match,
-		Instance: id.Instance,
-		Caller:   id.Caller,
-		Class:    id.Class,
-		Scope:    b.Scope,
-		Behavior: b.Behavior,
-		Block:    b.Block,
-	}}
-	if b.Block {
-		r.Ratio = 1
-	} else {
-		r.LimitRPS = b.Limit(id.Instance)
-	}
+func (n *node) row(g glance, b *limiter.Bucket, id limiter.CellID, owner string) row {
+	r := row{bucket: b, follows: !n.leads, Cell: still(b, owner)}
+	ofCell(&r.Cell, b, id)
 	if i, ok := n.cells.Find(id); ok {
-		n.live(now, i, &r)
+		n.live(g, i, &r.Cell)
+	}
+	rampOut(&r.Cell, b, g.now)
+	return r
+}
+
+// still returns what does not move of the rows of a bucket.
+func still(b *limiter.Bucket, owner string) page.Cell {
+	c := page.Cell{
+		Service:      b.Service,
+		Name:         b.Name,
+		Owner:        owner,
+		Match:        matchText(b),
+		Selects:      b.Match,
+		Scope:        b.Scope,
+		Behavior:     b.Behavior,
+		Block:        b.Block,
+		CandidateRPS: b.CandidateRPS,
+		DirectiveAge: -1,
 	}
 	if b.Cap != nil {
-		r.Ratio = law.RampOut(r.Ratio, now.Sub(b.Cap.Ends))
+		c.Cap = b.Cap.ID
 	}
-	return r
+	return c
+}
+
+// ofCell makes c the row of one cell of b, of which nothing is measured yet.
+func ofCell(c *page.Cell, b *limiter.Bucket, id limiter.CellID) {
+	c.Instance, c.Caller, c.Class = id.Instance, id.Caller, id.Class
+	if b.Block {
+		c.Ratio = 1
+	} else {
+		c.LimitRPS = b.Limit(id.Instance)
+	}
+}
+
+// rampOut lets the ratio of a cap that has ended go.
+func rampOut(c *page.Cell, b *limiter.Bucket, now time.Time) {
+	if b.Cap != nil {
+		c.Ratio = law.RampOut(c.Ratio, now.Sub(b.Cap.Ends))
+	}
 }
 
 func matchText(b *limiter.Bucket) string {
@@ -86,31 +89,58 @@ func matchText(b *limiter.Bucket) string {
 	return caller + " → " + procedure
 }
 
-// live fills in what is measured of a cell, and was decided of it.
-func (n *node) live(now time.Time, i int, r *row) {
-	s := &n.states[i]
-	var live law.MicroRPS
-	for _, z := range n.zones {
-		rate := z.sum.Rate(now, i)
-		if z.live > 0 {
-			live += rate.Offered
+// glance is what all rows of one moment have in common.
+type glance struct {
+	now    time.Time
+	silent bool                     // some zone is
+	ages   map[*voice]time.Duration // of the last directive of each
+}
+
+func (n *node) glance(now time.Time) glance {
+	g := glance{now: now, ages: make(map[*voice]time.Duration, len(n.voices))}
+	for _, v := range n.voices {
+		if n.leads && v.stamp != (law.Stamp{}) {
+			g.ages[v] = v.trail.Age(now, v.stamp)
 		}
 	}
+	for _, z := range n.order {
+		g.silent = g.silent || z.live == 0
+	}
+	return g
+}
+
+// live fills in what is measured of a cell, and was decided of it.
+func (n *node) live(g glance, i int, c *page.Cell) {
+	s := &n.states[i]
 	dropped, shadowDropped := n.flows[i].shares(n.ticks)
-	r.OfferedRPS = s.rate.Offered.RPS()
-	r.DroppedRPS, r.ShadowDroppedRPS = dropped*r.OfferedRPS, shadowDropped*r.OfferedRPS
-	r.AdmittedRPS = r.OfferedRPS - r.DroppedRPS
-	r.Hosts = int(s.rate.Hosts)
-	r.Silent = s.rate.Offered > 0 && live == 0
-	if !r.Block {
-		r.Ratio = law.Ratio(n.admit(i))
+	c.OfferedRPS = s.rate.Offered.RPS()
+	c.DroppedRPS, c.ShadowDroppedRPS = dropped*c.OfferedRPS, shadowDropped*c.OfferedRPS
+	c.AdmittedRPS = c.OfferedRPS - c.DroppedRPS
+	c.Hosts = int(s.rate.Hosts)
+	c.Silent = g.silent && s.rate.Offered > 0 && !n.heardOf(g.now, i)
+	if !c.Block {
+		c.Ratio = law.Ratio(n.admit(i))
 	}
-	if v := n.voice(i); n.leads && s.version > 0 && v.stamp != (law.Stamp{}) {
-		r.age = v.trail.Age(now, v.stamp)
+	if s.version > 0 {
+		if age, said := g.ages[n.voice(i)]; said {
+			c.DirectiveAge = age
+		}
 	}
-	if c := n.recorder.candidates[s.bucket.Gate(n.cells.ID(i))]; c != nil {
-		r.candidateRPS = c.last
+	if s.bucket.CandidateRPS > 0 {
+		if j := n.recorder.candidates[s.bucket.Gate(n.cells.ID(i))]; j != nil {
+			c.CandidateDroppedRPS = j.last
+		}
 	}
+}
+
+// heardOf reports whether a zone that is not silent offers something to a cell.
+func (n *node) heardOf(now time.Time, i int) bool {
+	for _, z := range n.order {
+		if z.live > 0 && z.sum.Rate(now, i).Offered > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // admit returns what was published of a cell. A controller that follows decides
@@ -141,17 +171,15 @@ func (r *row) message() *grlv1.BucketView {
 		DropRatio:        r.Ratio,
 		Hosts:            uint32(r.Hosts),
 
-		CandidateDroppedRps: r.candidateRPS,
+		CandidateDroppedRps: r.CandidateDroppedRPS,
 		DirectiveAgeMs:      -1,
 	}
-	if r.age >= 0 {
-		m.DirectiveAgeMs = r.age.Milliseconds()
+	if r.DirectiveAge >= 0 {
+		m.DirectiveAgeMs = r.DirectiveAge.Milliseconds()
 	}
-	if rps := r.bucket.CandidateRPS; rps > 0 {
+	if rps := r.CandidateRPS; rps > 0 {
 		m.CandidateRps = &rps
 	}
-	if r.bucket.Cap != nil {
-		m.CapId = r.bucket.Cap.ID
-	}
+	m.CapId = r.Cap
 	return m
 }

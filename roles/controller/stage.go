@@ -18,6 +18,7 @@ import (
 type stage struct {
 	from    *limiter.Configuration
 	buckets map[string]*limiter.Bucket // of from, by full name: those that the new revision has not, or has otherwise
+	endings endings                    // of from
 	added   map[string]bool            // full names of those that from has not
 	reached map[string]bool            // zones
 	twins   map[int]int                // cell → its twin
