@@ -144,7 +144,7 @@ func (d *Desk) effect(r CapRequest) Effect {
 	case !known:
 		return Effect{Text: "cannot tell what it would drop: no bucket counts just these requests"}
 	case offered <= 0:
-		return Effect{Text: "would drop nothing: nothing that it selects is offered now"}
+		return Effect{Known: true, Text: "would drop nothing: nothing that it selects is offered now"}
 	}
 	e := Effect{OfferedRPS: offered, Known: true}
 	if r.Block {
