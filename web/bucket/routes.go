@@ -2,23 +2,38 @@
 package bucket
 
 import (
-	"net/http"
-
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/page"
 )
 
-// site serves the page.
-type site struct{ *page.Site }
-
-// Routes returns the page and its forms.
-func Routes(p *page.Site) []page.Route {
-	s := site{p}
-	return []page.Route{
-		{Pattern: "GET /bucket", Procedure: grlv1connect.ViewServiceListBucketsProcedure, Serve: s.serve},
-	}
+// site serves the pages. It may be used concurrently.
+type site struct {
+	*page.Site
+	lines    *lines
+	services *services
 }
 
-func (s site) serve(w http.ResponseWriter, r *http.Request) {
-	s.Render(w, r, http.StatusOK, show(s.Page(r, "Bucket", "/buckets")))
+// Routes returns the pages of a bucket and their forms.
+func Routes(p *page.Site) []page.Route {
+	s := site{Site: p, lines: newLines(), services: newServices()}
+	look, read := grlv1connect.ViewServiceListBucketsProcedure, grlv1connect.ViewServiceGetHistoryProcedure
+	apply := grlv1connect.ConfigServiceApplyProcedure
+	return []page.Route{
+		{Pattern: "GET /bucket", Procedure: look, Serve: s.serve},
+		{Pattern: "GET /bucket/now", Procedure: look, Serve: s.region(s.now)},
+		{Pattern: "GET /bucket/chart", Procedure: read, Serve: s.region(s.chart)},
+		{Pattern: "GET /bucket/callers", Procedure: look, Serve: s.region(s.callers)},
+		{Pattern: "GET /bucket/zones", Procedure: look, Serve: s.region(s.zones)},
+		{Pattern: "GET /bucket/saved", Procedure: look, Serve: s.region(s.saved)},
+		{Pattern: "GET /bucket/zoom", Procedure: read, Serve: s.serveZoom},
+		{Pattern: "GET /bucket/series.json", Procedure: read, Serve: s.serveJSON},
+		{Pattern: "GET /bucket/series.csv", Procedure: read, Serve: s.serveCSV},
+		{Pattern: "POST /bucket", Procedure: apply, Serve: s.save},
+		{Pattern: "POST /bucket/effect", Procedure: apply, Serve: s.effect},
+		{Pattern: "POST /bucket/promote", Procedure: grlv1connect.ConfigServicePromoteProcedure, Serve: s.promote},
+		{Pattern: "POST /bucket/rollback", Procedure: grlv1connect.ConfigServiceRollbackProcedure, Serve: s.rollback},
+		{Pattern: "GET /bucket/new", Procedure: apply, Serve: s.serveNew},
+		{Pattern: "POST /bucket/new", Procedure: apply, Serve: s.create},
+		{Pattern: "POST /bucket/new/effect", Procedure: apply, Serve: s.effectOfNew},
+	}
 }

@@ -1,0 +1,188 @@
+package bucket
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"grl/limiter/limitsfile"
+	grlv1 "grl/proto/grl/v1"
+	"grl/web/page"
+)
+
+// sent reads a form of the page of a bucket, or answers that it cannot be read.
+func sent(w http.ResponseWriter, r *http.Request) (query, url.Values, bool) {
+	if !page.ReadForm(w, r) {
+		return query{}, nil, false
+	}
+	return readQuery(url.Values{"name": {r.PostForm.Get("name")}}), r.PostForm, true
+}
+
+// save takes the form that changes the bucket, or shows what it would do.
+func (s site) save(w http.ResponseWriter, r *http.Request) {
+	q, form, ok := sent(w, r)
+	if !ok {
+		return
+	}
+	d := readDraft(form)
+	c, b, after, refusal := s.change(r, q, &d)
+	switch {
+	case refusal != nil:
+		s.refuseOr(w, r, q, d, refusal)
+		return
+	case limitsfile.BucketText(b) == limitsfile.BucketText(after):
+		if form.Get("do") == "save" {
+			refusal = &page.Refusal{Title: "Nothing changed", Text: "The form says what the bucket has already."}
+		}
+		s.refuseOr(w, r, q, d, refusal)
+		return
+	}
+	preview := form.Get("do") != "save"
+	got, err := s.apply(r.Context(), c, *after, d, preview)
+	if err != nil {
+		refused := s.Refusal(r, err)
+		if len(refused.Conflicts) > 0 {
+			s.conflict(w, r, q, d, refused)
+			return
+		}
+		refusal = &refused
+	}
+	if refusal != nil || preview {
+		s.refuseOr(w, r, q, d, refusal)
+		return
+	}
+	s.proceed(w, r, q, got.GetRevision().GetNumber())
+}
+
+// proceed leads to the page that proves what was made.
+func (s site) proceed(w http.ResponseWriter, r *http.Request, q query, revision uint64) {
+	q.Saved = revision
+	http.Redirect(w, r, q.path(""), http.StatusSeeOther)
+}
+
+// refuseOr shows the form again with what is wrong, if anything is.
+func (s site) refuseOr(w http.ResponseWriter, r *http.Request, q query, d draft, refusal *page.Refusal) {
+	status := http.StatusOK
+	if refusal != nil {
+		status = cmp.Or(refusal.Status, http.StatusUnprocessableEntity)
+	}
+	s.respond(w, r, q, status, input{draft: &d, refusal: refusal})
+}
+
+// effect answers what the form would do.
+func (s site) effect(w http.ResponseWriter, r *http.Request) {
+	q, form, ok := sent(w, r)
+	if !ok {
+		return
+	}
+	c, err := s.configuration(r.Context(), q.Service, 0)
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	if c.bucket(q.Name) == nil {
+		s.Render(w, r, http.StatusOK, page.EffectContent(page.Effect{Lead: "The bucket was removed."}))
+		return
+	}
+	seen := s.cells(q)
+	v, err := s.editView(r, q, c, &seen, readDraft(form), nil)
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	s.Render(w, r, http.StatusOK, typed(v))
+}
+
+func (s site) promote(w http.ResponseWriter, r *http.Request) {
+	q, form, ok := sent(w, r)
+	if !ok {
+		return
+	}
+	refuse := func(refusal page.Refusal) {
+		s.respond(w, r, q, refusal.Status, input{refusal: &refusal})
+	}
+	if s.Services.Config == nil {
+		s.missingConfig(w, r)
+		return
+	}
+	if same, err := s.unchangedSince(r.Context(), q, form.Get("base")); err != nil {
+		s.Fail(w, r, err)
+		return
+	} else if !same {
+		refuse(page.Refusal{
+			Title: "Not promoted: the bucket was changed while you were looking", Text: "Nothing was changed by this. The page shows the bucket as it is now.",
+			Status: http.StatusConflict,
+		})
+		return
+	}
+	got, err := s.Services.Config.Promote(r.Context(), &grlv1.PromoteRequest{
+		Bucket: q.bucket(), Reason: form.Get("reason"), Force: form.Get("force") == "yes",
+	})
+	if err != nil {
+		refuse(s.Refusal(r, err))
+		return
+	}
+	s.proceed(w, r, q, got.GetOutcome().GetRevision().GetNumber())
+}
+
+// unchangedSince reports whether a bucket is as it was at a revision.
+func (s site) unchangedSince(ctx context.Context, q query, base string) (bool, error) {
+	d := readDraft(url.Values{"base": {base}})
+	if d.base == 0 {
+		return false, nil
+	}
+	was, err := s.configuration(ctx, q.Service, d.base)
+	if err != nil {
+		return false, err
+	}
+	is, err := s.configuration(ctx, q.Service, 0)
+	return textOf(was, q.Name) == textOf(is, q.Name), err
+}
+
+// textOf is a bucket as YAML; "": it is not there.
+func textOf(c *configured, name string) string {
+	if b := c.bucket(name); b != nil {
+		return limitsfile.BucketText(b)
+	}
+	return ""
+}
+
+// rollback undoes the revision that was just made here.
+func (s site) rollback(w http.ResponseWriter, r *http.Request) {
+	q, form, ok := sent(w, r)
+	if !ok {
+		return
+	}
+	if s.Services.Config == nil {
+		s.missingConfig(w, r)
+		return
+	}
+	d := readDraft(url.Values{"base": {form.Get("revision")}})
+	c, err := s.configuration(r.Context(), q.Service, 0)
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	if d.base < 2 || c.revision != d.base {
+		s.respond(w, r, q, http.StatusConflict, input{refusal: &page.Refusal{
+			Title: "Not rolled back: there is a later revision", Text: "Rolling back would undo that too. Changes shows both.",
+		}})
+		return
+	}
+	got, err := s.Services.Config.Rollback(r.Context(), &grlv1.RollbackRequest{
+		Revision: d.base - 1, Reason: fmt.Sprintf("undo r%d: %s", d.base, q.bucket()), Force: form.Get("force") == "yes",
+	})
+	if err != nil {
+		refusal := s.Refusal(r, err)
+		s.respond(w, r, q, refusal.Status, input{refusal: &refusal})
+		return
+	}
+	s.proceed(w, r, q, got.GetOutcome().GetRevision().GetNumber())
+}
+
+// missingConfig says that limits are not changed at this controller.
+func (s site) missingConfig(w http.ResponseWriter, r *http.Request) {
+	http.Error(w, "Limits are changed at the parent of this controller.", http.StatusNotFound)
+}
