@@ -66,6 +66,7 @@ func newAssets(own, built fs.FS) (*assets, error) {
 		"static/live.js":     &a.paths.Script,
 		"static/hands.js":    &a.paths.Hands,
 		"static/keys.js":     &a.paths.Keys,
+		"static/zoom.js":     &a.paths.Zoom,
 	} {
 		body, err := fs.ReadFile(own, name)
 		if err != nil {

@@ -39,6 +39,7 @@ func testAssets(t testing.TB, built bool) *assets {
 		"static/live.js":     {Data: []byte(`"use strict";`)},
 		"static/hands.js":    {Data: []byte(`"use strict";`)},
 		"static/keys.js":     {Data: []byte(`"use strict";`)},
+		"static/zoom.js":     {Data: []byte(`"use strict";`)},
 		"static/favicon.svg": {Data: []byte("<svg/>")},
 	}
 	if built {

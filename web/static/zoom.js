@@ -1,0 +1,73 @@
+// zoom.js draws the numbers of one bucket with uPlot, so that one can look into
+// a span: drag over it; press twice to see all. The drawing of the server stands
+// in its place until the numbers are there, and where they do not come.
+//
+// Colours are those of the stylesheet: the chart has none of its own.
+"use strict";
+(() => {
+  const box = document.getElementById("zoom");
+  const drawn = document.getElementById("zoom-drawn");
+  if (!box || !drawn || !window.uPlot) return;
+
+  const height = () => Math.max(280, Math.min(560, Math.round(window.innerHeight * 0.55)));
+  const colour = (name) => {
+    // A custom property may be light-dark(): only a used colour is plain.
+    const probe = document.createElement("i");
+    probe.setAttribute("class", "zoom__probe");
+    probe.style.color = `var(${name})`;
+    box.append(probe);
+    const used = getComputedStyle(probe).color;
+    probe.remove();
+    return used;
+  };
+  const strokes = {
+    offered: "--chart-offered",
+    admitted: "--chart-admitted",
+    limit: "--chart-limit",
+    candidate: "--virtual",
+    virtual: "--virtual",
+    "drop ratio": "--drop",
+  };
+  const dashes = { limit: [6, 4], candidate: [2, 4] };
+  const steps = uPlot.paths.stepped({ align: 1 });
+  const number = (v) => (v == null ? "–" : v >= 100 ? Math.round(v).toLocaleString("en") : v.toPrecision(3));
+
+  const build = (data) => {
+    const lines = data.lines.filter((l) => l.unit === "rps");
+    const axis = { stroke: colour("--ink-3"), grid: { stroke: colour("--chart-grid") }, ticks: { stroke: colour("--line-strong") } };
+    const options = {
+      width: box.clientWidth,
+      height: height(),
+      cursor: { drag: { x: true, y: false } },
+      scales: { y: { range: (_, low, high) => [0, Math.max(1e-3, (high ?? 1) * 1.04)] } },
+      axes: [axis, { ...axis, values: (_, all) => all.map(number), size: 64, label: "rps", labelSize: 18 }],
+      series: [
+        {},
+        ...lines.map((l) => ({
+          label: l.name,
+          stroke: colour(strokes[l.name] ?? "--ink"),
+          width: 1.5,
+          dash: dashes[l.name],
+          paths: dashes[l.name] ? steps : undefined,
+          points: { show: false },
+          value: (_, v) => number(v),
+        })),
+      ],
+    };
+    return new uPlot(options, [data.times, ...lines.map((l) => l.values)], box);
+  };
+
+  fetch(box.dataset.series, { headers: { Accept: "application/json" } })
+    .then((r) => (r.ok ? r.json() : Promise.reject(new Error(r.statusText))))
+    .then((data) => {
+      box.hidden = false;
+      const chart = build(data);
+      document.getElementById("zoom-hint").hidden = false;
+      drawn.hidden = true;
+      addEventListener("resize", () => chart.setSize({ width: box.clientWidth, height: height() }));
+    })
+    .catch(() => {
+      box.hidden = true; // what the server drew stays
+      drawn.hidden = false;
+    });
+})();
