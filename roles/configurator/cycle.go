@@ -2,6 +2,8 @@ package configurator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,7 +39,7 @@ type content struct {
 	revision, policies uint64
 	services           []limiter.Service
 	specs              []policy.Spec
-	texts              map[string]string // policy → its file
+	texts              map[string]string // policy → the hash of its file
 }
 
 // read returns what is configured now.
@@ -70,7 +72,7 @@ func (c *Configurator) read(ctx context.Context) (content, error) {
 			return content{}, fmt.Errorf("read policy %q: %w", p.GetName(), err)
 		}
 		now.specs = append(now.specs, spec)
-		now.texts[spec.Name] = string(p.GetData())
+		now.texts[spec.Name] = hashOf(p.GetData())
 	}
 	return now, nil
 }
@@ -295,6 +297,7 @@ const (
 // bucket of which something cannot be kept has failed, and changes nothing.
 func (y *cycle) pack(r *grlv1.RunResult, next compute.Memory) (data, steps []byte) {
 	before := y.memories[r.GetBucket()]
+	next.PolicyText = y.content.texts[r.GetPolicy()]
 	data, err := next.Bytes()
 	if err == nil {
 		steps, err = before.WithSteps(next).Bytes()
@@ -309,11 +312,17 @@ func (y *cycle) pack(r *grlv1.RunResult, next compute.Memory) (data, steps []byt
 	}
 	r.Outcome, r.After, r.Numbers, r.DailyPeaks = grlv1.RunOutcome_RUN_OUTCOME_FAILED, nil, nil, nil
 	r.Reason = strings.ToValidUTF8("the result cannot be kept: "+err.Error(), "?")
-	before.ComputedAt = y.now
+	before.ComputedAt, before.PolicyText = y.now, next.PolicyText
 	if data, err = before.Bytes(); err != nil {
 		data = nil // nothing was learnt
 	}
 	return data, data
+}
+
+// hashOf returns what tells a text from another one.
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // record records the results that there are, if they are so many.

@@ -49,6 +49,40 @@ func TestCycleOfAQuotaAlone(t *testing.T) {
 	})
 }
 
+// A policy that changed while no configurator was at work is computed by the next
+// one at once, and what did not change is not.
+func TestCycleAfterOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.limits(shopAt300, strings.ReplaceAll(shopAt300, "shop", "bank"))
+		agreed := func(service string, rps string) string {
+			return "name: " + service + "\nkind: quota\nmode: apply\nmatch: {service: " + service + "}\nquota: [{rps: " + rps + "}]\n"
+		}
+		r.policies(agreed("shop", "123"), agreed("bank", "50"))
+		var last *grlv1.Run
+		for _, want := range []uint32{2, 1, 0} { // buckets of the run; 0: there is none
+			r.renew(t.Context())
+			d := diary{Configurator: r.Configurator} // as of one that has just begun
+			if err := d.due(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			runs, err := r.admin.rlc.ListRuns(t.Context(), &grlv1.ListRunsRequest{PageSize: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := runs.GetRuns()[0]
+			if fresh := run.GetId() != last.GetId(); fresh != (want > 0) || fresh && run.GetBuckets() != want {
+				t.Errorf("run %v after %v, want one of %d buckets", run, last, want)
+			}
+			last = run
+			r.policies(agreed("shop", "140"))
+		}
+		if got := r.bucket("shop/all").LimitRPS; got != 140 {
+			t.Errorf("limit %v, want 140", got)
+		}
+	})
+}
+
 // What people pushed and does not hold stops neither the cycle nor, once it is
 // mended, the files from getting what was changed meanwhile.
 func TestCycleWithARefusedRepository(t *testing.T) {

@@ -124,7 +124,7 @@ func (d *diary) due(ctx context.Context) error {
 	_, err = d.cycle(ctx, now, selection{
 		trigger: trigger,
 		wanted: func(w compute.Work, m compute.Memory) bool {
-			return edited(w.Spec) || m.Stale(w) || !nextCycle(w.Spec, m.ComputedAt).After(at)
+			return m.PolicyText != now.texts[w.Spec.Name] || m.Stale(w) || !nextCycle(w.Spec, m.ComputedAt).After(at)
 		},
 		discovers: func(s *policy.Spec) bool {
 			last, ok := d.looked[s.Name]

@@ -14,6 +14,8 @@ type Memory struct {
 	// ComputedAt is when the bucket was computed last, by Policy.
 	ComputedAt time.Time `json:"computed_at,omitzero"`
 	Policy     string    `json:"policy,omitempty"`
+	// PolicyText is the hash of what the policy said then.
+	PolicyText string `json:"policy_text,omitempty"`
 	// Of says which requests the bucket had then; of others nothing is learnt.
 	Of string `json:"of,omitempty"`
 	// Units has what each unit learnt, by instance.
