@@ -642,10 +642,13 @@ func (x *RollbackRequest) GetDryRun() bool {
 type PromoteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Full name.
-	Bucket        string `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	Force         bool   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	DryRun        bool   `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	Bucket string `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Force  bool   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	DryRun bool   `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// The revision that was looked at. What has changed since in the bucket is a
+	// conflict. Unset: it is promoted as it is now.
+	Base          *uint64 `protobuf:"varint,5,opt,name=base,proto3,oneof" json:"base,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -706,6 +709,13 @@ func (x *PromoteRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *PromoteRequest) GetBase() uint64 {
+	if x != nil && x.Base != nil {
+		return *x.Base
+	}
+	return 0
 }
 
 type FinishRolloutRequest struct {
@@ -1597,12 +1607,14 @@ const file_grl_v1_config_proto_rawDesc = "" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"o\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\x91\x01\n" +
 	"\x0ePromoteRequest\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\".\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x12\x17\n" +
+	"\x04base\x18\x05 \x01(\x04H\x00R\x04base\x88\x01\x01B\a\n" +
+	"\x05_base\".\n" +
 	"\x14FinishRolloutRequest\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"B\n" +
 	"\x15FinishRolloutResponse\x12)\n" +
@@ -1776,6 +1788,7 @@ func file_grl_v1_config_proto_init() {
 		return
 	}
 	file_grl_v1_config_proto_msgTypes[1].OneofWrappers = []any{}
+	file_grl_v1_config_proto_msgTypes[7].OneofWrappers = []any{}
 	file_grl_v1_config_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -52,7 +52,7 @@ func (s configService) Promote(ctx context.Context, r *grlv1.PromoteRequest) (*g
 		return nil, err
 	}
 	out, err := s.Desk.Promote(ctx, desk.PromoteRequest{
-		By: by, Bucket: r.GetBucket(), Force: r.GetForce(), Reason: r.GetReason(), DryRun: r.GetDryRun(),
+		By: by, Bucket: r.GetBucket(), Base: r.Base, Force: r.GetForce(), Reason: r.GetReason(), DryRun: r.GetDryRun(),
 	})
 	if err != nil {
 		return nil, s.rpcError(ctx, err)

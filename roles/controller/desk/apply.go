@@ -221,12 +221,19 @@ func (a *application) bases(ctx context.Context, head *snapshot) (*bases, error)
 		return nil, err
 	}
 	if b.explicit != nil {
-		if *b.explicit > head.revision.Number {
-			return nil, invalid("base", "r%d is above the present revision, r%d", *b.explicit, head.revision.Number)
+		if err := checkBase(*b.explicit, head); err != nil {
+			return nil, err
 		}
 		b.lane.Owed = nil // the base is what that revision says
 	}
 	return b, nil
+}
+
+func checkBase(base uint64, head *snapshot) error {
+	if base > head.revision.Number {
+		return invalid("base", "r%d is above the present revision, r%d", base, head.revision.Number)
+	}
+	return nil
 }
 
 // number returns the revision that is the base of a service.

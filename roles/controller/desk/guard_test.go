@@ -79,6 +79,31 @@ func TestPromote(t *testing.T) {
 	}
 }
 
+// Who promotes looked at a revision: a bucket that was changed since is a
+// conflict, one whose neighbours were is none.
+func TestPromoteSinceBase(t *testing.T) {
+	r := newRig(t)
+	base := r.apply(file("payments", "web=~1000", "app=~50")).Revision.Number
+	r.town.history["payments/web"] = flat(600)
+	r.apply(file("payments", "web=~1000", "app=~60"))
+	later := base + 5
+	_, err := r.Promote(t.Context(), desk.PromoteRequest{By: admin, Bucket: "payments/web", Base: &later})
+	want[*desk.InvalidError](t, err)
+	_, err = r.Promote(t.Context(), desk.PromoteRequest{By: editor, Bucket: "payments/app", Base: &base})
+	c := want[*desk.ConflictError](t, err).Conflicts
+	if len(c) != 1 || c[0].Bucket != "payments/app" || c[0].Revision.Number != base+1 ||
+		!strings.Contains(c[0].BaseText, "rps: 50") || !strings.Contains(c[0].TheirText, "rps: 60") || !strings.Contains(c[0].OurText, "behavior: deny") {
+		t.Errorf("conflicts = %+v", c)
+	}
+	r.must(r.Promote(t.Context(), desk.PromoteRequest{By: editor, Bucket: "payments/web", Base: &base}))
+	r.wantLimits("payments/app=~60 payments/web=1,000")
+	r.apply(file("payments", "web=1000"))
+	_, err = r.Promote(t.Context(), desk.PromoteRequest{By: editor, Bucket: "payments/app", Base: &base})
+	if c := want[*desk.ConflictError](t, err).Conflicts; c[0].TheirText != "" {
+		t.Errorf("a bucket that is gone: %+v", c)
+	}
+}
+
 func TestPromoteCandidate(t *testing.T) {
 	r := newRig(t)
 	r.apply(limitsfile.Source{Name: "p", Data: []byte("service: payments\nbuckets:\n  - {name: web, limit: {rps: 1000}, candidate: {rps: 700}, behavior: deny}\n")})

@@ -52,6 +52,9 @@ func underWay(r ledger.Rollout) bool { return r.State == ledger.RolloutRunning }
 type PromoteRequest struct {
 	By
 	Bucket string // full name
+	// Base is the revision that was looked at: a bucket that was changed since is a
+	// conflict. nil: it is promoted as it is.
+	Base   *uint64
 	Force  bool
 	Reason string
 	DryRun bool
@@ -66,7 +69,10 @@ func (d *Desk) Promote(ctx context.Context, r PromoteRequest) (Outcome, error) {
 	}
 	return d.change(ctx, proposal{
 		by: r.By, action: "promote", reason: r.Reason, force: r.Force, dryRun: r.DryRun,
-		draft: func(_ context.Context, head *snapshot, _ ledger.Rollout) (draft, error) {
+		draft: func(ctx context.Context, head *snapshot, _ ledger.Rollout) (draft, error) {
+			if err := d.unchanged(ctx, r, service, head); err != nil {
+				return draft{}, err
+			}
 			doc, err := promoted(head.documents[service], r.Bucket)
 			if err != nil {
 				return draft{}, err
@@ -74,6 +80,31 @@ func (d *Desk) Promote(ctx context.Context, r PromoteRequest) (Outcome, error) {
 			return draft{next: head.with(map[string]*document{service: doc}), sources: noSources}, nil
 		},
 	})
+}
+
+// unchanged returns a *ConflictError if the bucket is not what it was at the
+// base.
+func (d *Desk) unchanged(ctx context.Context, r PromoteRequest, service string, head *snapshot) error {
+	if r.Base == nil {
+		return nil
+	}
+	if err := checkBase(*r.Base, head); err != nil {
+		return err
+	}
+	bases := &bases{desk: d, head: head, explicit: r.Base, read: map[uint64]map[string]ledger.Document{}}
+	base, err := bases.document(ctx, service)
+	if err != nil {
+		return err
+	}
+	was, is := itemsOf(base)[r.Bucket], itemsOf(head.documents[service])[r.Bucket]
+	if was == is {
+		return nil
+	}
+	conflict := Conflict{Bucket: r.Bucket, Base: *r.Base, Revision: head.revision, BaseText: was, TheirText: is}
+	if ours, err := promoted(base, r.Bucket); err == nil {
+		conflict.OurText = itemsOf(ours)[r.Bucket]
+	}
+	return &ConflictError{d.attribute(ctx, []Conflict{conflict})}
 }
 
 // promoted returns a service with one bucket promoted.
