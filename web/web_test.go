@@ -141,10 +141,13 @@ func TestNotices(t *testing.T) {
 		{"refused later", page.Fleet{LoadError: "a\nb", Revision: 7}, []string{"refused: r7 stays active", ">a\nb</pre>"}},
 		{"many errors", page.Fleet{LoadError: many}, []string{"407 more lines are in the log of the controller."}},
 		{"warming up", page.Fleet{WarmingUp: true, Epoch: 3}, []string{"Warming up: not every node has reported yet"}},
-		{"one zone silent", page.Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from <bdi>zone eu-2</bdi>", "0<span class=\"unit\"> of 1</span>"}},
-		{"several", page.Fleet{SilentZones: []string{"a", "b", "c"}}, []string{"<bdi>zones a, b and c</bdi>"}},
-		{"many", page.Fleet{SilentZones: strings.Split("a b c d e f g h", " ")}, []string{"<bdi>zones a, b, c, d, e, f and 2 more</bdi>"}},
-		{"nothing yet", page.Fleet{}, []string{"nothing is limited yet"}},
+		{"one zone silent", page.Fleet{SilentZones: []string{"eu-2"}}, []string{"No report from zone eu-2", "Tree healthy except zone eu-2", "0 of 1 zone"}},
+		{"several", page.Fleet{SilentZones: []string{"a", "b", "c"}}, []string{"No report from zones a, b and c"}},
+		{"many", page.Fleet{SilentZones: strings.Split("a b c d e f g h", " ")}, []string{"No report from zones a, b, c, d, e, f and 2 more"}},
+		{"nothing yet", page.Fleet{}, []string{"Nothing is limited yet"}},
+		{"all disabled", page.Fleet{AllDisabled: true}, []string{"Dropping is disabled everywhere"}},
+		{"some disabled", page.Fleet{Disabled: []string{"a", "b"}}, []string{"Dropping is disabled for a and b"}},
+		{"alone", page.Fleet{Alone: true}, []string{"The parent is silent"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,7 +179,7 @@ func TestNotFoundHasNoAge(t *testing.T) {
 }
 
 func TestEmptyTables(t *testing.T) {
-	_, body := get(t, testHandler(t, pagetest.Memory{}), "/buckets", false)
+	_, body := get(t, testHandler(t, pagetest.Memory{}), "/", false)
 	if !strings.Contains(body, "Nothing is limited yet") || !strings.Contains(body, "behavior: allow") {
 		t.Error("without a bucket, no first steps")
 	}
@@ -188,7 +191,7 @@ func TestEmptyTables(t *testing.T) {
 		}
 	}
 	_, body = get(t, h, "/buckets?state=near&scope=zone", false)
-	if !strings.Contains(body, "The filter “Near limit” and “Zone” is on.") {
+	if !strings.Contains(body, "The filters “Near limit” and “Zone” are on.") {
 		t.Error("filters that are on are not named")
 	}
 }

@@ -9,9 +9,8 @@ buckets:
     limit: {rps: 20000}
     behavior: allow   # shadow`
 
-	exampleController = `# grl.toml
-[controller]
-limits = "limits/"`
+	exampleApply = `grl check limits/
+grl apply -f limits/`
 
 	exampleClient = `# grl.toml; then: grl serve --role client
 [client]
