@@ -13,6 +13,11 @@ import (
 	"grl/limiter"
 )
 
+// FleetBucket stands for all requests together: each counts in its cell once,
+// whatever it passes. No bucket has this name, since theirs have a slash. Cells,
+// and what selects buckets by a prefix, leave it out.
+const FleetBucket = "_fleet"
+
 // Minute is what a cell counted in one minute.
 type Minute struct {
 	Start         time.Time
@@ -159,7 +164,7 @@ func (s *Store) CellsOf(bucket string) []limiter.CellID {
 }
 
 // Cells returns the cells with history whose bucket's full name begins with
-// bucketPrefix, in order; "" returns all.
+// bucketPrefix, in order; "" returns those of all buckets.
 func (s *Store) Cells(bucketPrefix string) []limiter.CellID {
 	cells := s.names.withPrefix(bucketPrefix)
 	slices.SortFunc(cells, compareCells)

@@ -233,7 +233,7 @@ func (n *names) withPrefix(prefix string) []limiter.CellID {
 	defer n.mu.RUnlock()
 	var cells []limiter.CellID
 	for cell := range n.cells {
-		if strings.HasPrefix(cell.Bucket, prefix) {
+		if strings.HasPrefix(cell.Bucket, prefix) && cell.Bucket != FleetBucket {
 			cells = append(cells, cell)
 		}
 	}

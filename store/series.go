@@ -210,7 +210,7 @@ func (n *names) selected(q SeriesQuery) []numberedCell {
 	var cells []numberedCell
 	lowest := make(map[string]int64) // bucket → lowest id of its cells
 	for cell, name := range n.cells {
-		if !buckets[cell.Bucket] && !hasPrefixOf(cell.Bucket, prefixes) {
+		if !buckets[cell.Bucket] && (cell.Bucket == FleetBucket || !hasPrefixOf(cell.Bucket, prefixes)) {
 			continue
 		}
 		cells = append(cells, numberedCell{cell, name.id})

@@ -22,6 +22,12 @@ type FillOptions struct {
 	// Shape returns the load that a cell, by its index, is expected to be offered
 	// at a time, in requests per second, at least 0. nil: DefaultShape of Seed.
 	Shape func(cell int, at time.Time) float64
+	// Bucket returns the bucket of a cell, by its index, of which a minute counts
+	// as dropped, or virtually dropped, what lies above the limit or candidate;
+	// nil: nothing is.
+	Bucket func(cell int) *limiter.Bucket
+	// Fleet adds what the fleet counted; each request is in one of the Cells.
+	Fleet bool
 }
 
 // Cells returns the ids of n global buckets, ten in a service.
@@ -52,7 +58,7 @@ func DefaultShape(seed uint64) func(cell int, at time.Time) float64 {
 }
 
 // Fill writes Weeks of history that end with the hour before Until's, with a
-// shape, noise as that of Poisson, and a highest second. Nothing is dropped.
+// shape, noise as that of Poisson, and a highest second.
 func Fill(ctx context.Context, s *store.Store, o FillOptions) error {
 	if o.Zones == nil {
 		o.Zones = []string{"zone-a"}
@@ -73,22 +79,68 @@ func Fill(ctx context.Context, s *store.Store, o FillOptions) error {
 // hour returns what all cells counted in the hour that begins at a time.
 func (o *FillOptions) hour(r *rand.Rand, at time.Time) iter.Seq[*store.CellHour] {
 	return func(yield func(*store.CellHour) bool) {
-		var h store.CellHour
+		fleet := make([]store.CellHour, len(o.Zones)+1) // at last that of all zones
 		for i, cell := range o.Cells {
 			// Within the hour it is a straight line.
 			first, last := o.Shape(i, at), o.Shape(i, at.Add(time.Hour))
-			for _, zone := range o.Zones {
-				h.Cell, h.Zone = cell, zone
+			all := store.CellHour{Cell: cell}
+			for z, zone := range o.Zones {
+				h := store.CellHour{Cell: cell, Zone: zone}
 				for m := range h.Minutes {
 					rps := (first + (last-first)*float64(m)/60) / float64(len(o.Zones))
 					h.Minutes[m] = noisyMinute(r, rps)
+					o.limit(i, &h.Minutes[m], &all.Minutes[m])
+					addTo(&fleet[z].Minutes[m], h.Minutes[m])
 				}
 				if !yield(&h) {
 					return
 				}
 			}
+			for m := range all.Minutes {
+				addTo(&fleet[len(o.Zones)].Minutes[m], all.Minutes[m])
+			}
+			if !yield(&all) {
+				return
+			}
+		}
+		for z := range fleet {
+			fleet[z].Cell.Bucket = store.FleetBucket
+			if z < len(o.Zones) {
+				fleet[z].Zone = o.Zones[z]
+			}
+			if o.Fleet && !yield(&fleet[z]) {
+				return
+			}
 		}
 	}
+}
+
+// limit has the bucket of a cell drop what lies above the part of its limit that
+// one of the zones has; all takes what the candidate drops.
+func (o *FillOptions) limit(cell int, m, all *store.Minute) {
+	if o.Bucket == nil {
+		return
+	}
+	b := o.Bucket(cell)
+	above := func(rps float64) uint64 { return m.Offered - min(m.Offered, uint64(60*rps/float64(len(o.Zones)))) }
+	if b.Behavior == limiter.Deny {
+		m.Dropped = above(b.LimitRPS)
+		m.Admitted = m.Offered - m.Dropped
+	} else {
+		m.ShadowDropped = above(b.LimitRPS)
+	}
+	if b.CandidateRPS > 0 {
+		all.CandidateDropped += above(b.CandidateRPS) - min(m.Dropped, above(b.CandidateRPS))
+	}
+}
+
+// addTo adds a minute to that of the fleet, of which no highest second is known.
+func addTo(sum *store.Minute, m store.Minute) {
+	sum.Offered += m.Offered
+	sum.Admitted += m.Admitted
+	sum.Dropped += m.Dropped
+	sum.ShadowDropped += m.ShadowDropped
+	sum.CandidateDropped += m.CandidateDropped
 }
 
 // noisyMinute returns a minute of a load in requests per second.

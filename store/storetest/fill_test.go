@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"grl/limiter"
 	"grl/store"
@@ -145,4 +146,70 @@ func BenchmarkReadSeries(b *testing.B) {
 	}
 	b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 	b.ReportMetric(fill, "filled/s")
+}
+
+// TestFillWithLimits has a third of what a bucket is offered lie above its limit,
+// and compares the fleet with the sum of its cells.
+func TestFillWithLimits(t *testing.T) {
+	buckets := []*limiter.Bucket{
+		{LimitRPS: 100, Behavior: limiter.Deny},
+		{LimitRPS: 100, Behavior: limiter.Allow},
+		{LimitRPS: 200, CandidateRPS: 100, Behavior: limiter.Deny},
+	}
+	cells, zones := storetest.Cells(3), []string{"z1", "z2"}
+	s := open(t)
+	if err := storetest.Fill(t.Context(), s, storetest.FillOptions{
+		Seed: 7, Cells: cells, Zones: zones, Weeks: 1, Until: until, Fleet: true,
+		Shape:  func(int, time.Time) float64 { return 150 },
+		Bucket: func(cell int) *limiter.Bucket { return buckets[cell] },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fleet := make(map[time.Time]store.Minute)
+	for _, m := range minutes(t, s, limiter.CellID{Bucket: store.FleetBucket}) {
+		fleet[m.Start] = m
+	}
+	sums := make([]store.Minute, 3)
+	for i, cell := range cells {
+		for _, m := range minutes(t, s, cell) {
+			sum := &sums[i]
+			sum.Offered += m.Offered
+			sum.Dropped += m.Dropped
+			sum.ShadowDropped += m.ShadowDropped
+			sum.CandidateDropped += m.CandidateDropped
+			f := fleet[m.Start]
+			f.Offered -= m.Offered
+			f.Admitted -= m.Admitted
+			f.Dropped -= m.Dropped
+			f.ShadowDropped -= m.ShadowDropped
+			f.CandidateDropped -= m.CandidateDropped
+			fleet[m.Start] = f
+		}
+	}
+	for at, m := range fleet {
+		if m != (store.Minute{Start: at}) {
+			t.Fatalf("the fleet has more than its cells, or less: %+v", m)
+		}
+	}
+	for i, part := range []struct{ dropped, shadow, candidate float64 }{{1. / 3, 0, 0}, {0, 1. / 3, 0}, {0, 0, 1. / 3}} {
+		offered := float64(sums[i].Offered)
+		for j, pair := range [][2]float64{{float64(sums[i].Dropped), part.dropped}, {float64(sums[i].ShadowDropped), part.shadow}, {float64(sums[i].CandidateDropped), part.candidate}} {
+			if math.Abs(pair[0]/offered-pair[1]) > 0.01 {
+				t.Errorf("bucket %d: kind %d of drops is %v of what is offered, want %v", i, j, pair[0]/offered, pair[1])
+			}
+		}
+	}
+}
+
+func TestHostile(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, name := range storetest.Hostile() {
+		if seen[name] || name == "" || len(name) > 256 || !utf8.ValidString(name) {
+			t.Errorf("%q: seen before %v, %d bytes", name, seen[name], len(name))
+		}
+		seen[name] = true
+	}
+	if len(seen) != 200 {
+		t.Errorf("%d names, want 200", len(seen))
+	}
 }
