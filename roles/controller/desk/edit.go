@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"grl/limiter"
 	"grl/limiter/limitsfile"
@@ -80,28 +81,35 @@ type madeEdit struct {
 // would not hold.
 func (e *Edit) of(head *snapshot) (madeEdit, editState, error) {
 	present := head.bucket(e.Bucket)
-	if e.New != nil {
-		m := madeEdit{after: *e.New, isNew: true, owner: e.Owner}
-		switch {
-		case present == nil:
-			return m, editOpen, checkBucket(&m.after, e.Owner)
-		case limitsfile.BucketText(present) == limitsfile.BucketText(e.New):
-			return m, editDone, nil
-		default:
-			return m, editSuperseded, nil
-		}
-	}
+	state := e.state(present)
 	switch {
-	case present == nil || present.Block:
-		return madeEdit{}, editSuperseded, nil
-	case LimitOf(present).Equal(e.After):
-		return madeEdit{}, editDone, nil
-	case !LimitOf(present).Equal(e.Before):
-		return madeEdit{}, editSuperseded, nil
+	case state != editOpen:
+		return madeEdit{}, state, nil
+	case e.New != nil:
+		m := madeEdit{after: *e.New, isNew: true, owner: e.Owner}
+		return m, state, checkBucket(&m.after, e.Owner)
 	}
 	m := madeEdit{after: *present}
 	e.After.set(&m.after)
-	return m, editOpen, checkBucket(&m.after, "")
+	return m, state, checkBucket(&m.after, "")
+}
+
+// state says what the edit comes to where its bucket is as present; nil: there is
+// none.
+func (e *Edit) state(present *limiter.Bucket) editState {
+	switch {
+	case e.New != nil && present == nil:
+		return editOpen
+	case e.New != nil && limitsfile.BucketText(present) == limitsfile.BucketText(e.New):
+		return editDone
+	case e.New != nil || present == nil || present.Block:
+		return editSuperseded
+	case LimitOf(present).Equal(e.After):
+		return editDone
+	case !LimitOf(present).Equal(e.Before):
+		return editSuperseded
+	}
+	return editOpen
 }
 
 // checkBucket lets the reader of limits files judge a bucket by itself.
@@ -115,14 +123,9 @@ func checkBucket(b *limiter.Bucket, owner string) error {
 
 // bucket returns one of a configuration by its full name, nil if there is none.
 func (s *snapshot) bucket(name string) *limiter.Bucket {
-	doc := s.documents[serviceOf(name)]
-	if doc == nil {
-		return nil
-	}
-	for i := range doc.service.Buckets {
-		if b := &doc.service.Buckets[i]; b.FullName() == name {
-			return b
-		}
+	service, name, _ := strings.Cut(name, "/")
+	if doc := s.documents[service]; doc != nil {
+		return doc.bucket(name)
 	}
 	return nil
 }
@@ -218,8 +221,7 @@ func (d *Desk) Present(ctx context.Context) (Present, error) {
 // Holds reports whether an edit could be made: its bucket is as it has it
 // before.
 func (p Present) Holds(e *Edit) bool {
-	_, state, _ := e.of(p.head)
-	return state == editOpen
+	return e.state(p.head.bucket(e.Bucket)) == editOpen
 }
 
 // Buckets returns the full names of all buckets.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"grl/limiter"
 	"grl/limiter/limitsfile"
@@ -18,6 +19,23 @@ type document struct {
 	hash    ledger.Hash // of text
 	service *limiter.Service
 	size    int // bytes as a message
+
+	index  sync.Once      // sets places, on the first use: few documents are asked
+	places map[string]int // name of a bucket → its index
+}
+
+// bucket returns one of the service by its name, nil if there is none.
+func (d *document) bucket(name string) *limiter.Bucket {
+	d.index.Do(func() {
+		d.places = make(map[string]int, len(d.service.Buckets))
+		for i := range d.service.Buckets {
+			d.places[d.service.Buckets[i].Name] = i
+		}
+	})
+	if i, ok := d.places[name]; ok {
+		return &d.service.Buckets[i]
+	}
+	return nil
 }
 
 // snapshot is a configuration: that of a revision, or one that shall become it.
