@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"grl/web/format"
 )
 
 // drawing is a plot, ready to print.
@@ -75,6 +77,7 @@ func (k Kind) stepped() bool { return k == Limit || k == Candidate || k == Limit
 // ratio: that hangs beneath them.
 func drawingOf(p Plot) drawing {
 	steps := stepsOf(p)
+	p.Title, p.Desc = format.Printable(p.Title), format.Printable(p.Desc)
 	axis := 0
 	for i, s := range p.Strips {
 		if !s.is(DropRatio) {
@@ -143,7 +146,7 @@ func (s Strip) labels() string {
 	var all []string
 	for _, l := range s.Lines {
 		if l.Label != "" {
-			all = append(all, l.Label)
+			all = append(all, format.Printable(l.Label))
 		}
 	}
 	if len(all) == 0 {
@@ -154,7 +157,7 @@ func (s Strip) labels() string {
 
 // split cuts a label into value and name.
 func (l Line) split() (value, name string) {
-	value, name, _ = strings.Cut(l.Label, " ")
+	value, name, _ = strings.Cut(format.Printable(l.Label), " ")
 	return value, name
 }
 
@@ -173,7 +176,7 @@ func (p Plot) strip(s Strip, steps int) drawnStrip {
 	top, step := scaleOf(peak, s.AtLeast, s.height())
 	in := space{places: min(steps, mostPoints), height: s.height(), top: top}
 	out := drawnStrip{
-		unit: s.Unit, height: fmt.Sprint(s.height()), box: fmt.Sprintf("0 0 %d %v", in.width(), s.height()),
+		unit: format.Printable(s.Unit), height: fmt.Sprint(s.height()), box: fmt.Sprintf("0 0 %d %v", in.width(), s.height()),
 		scale: fmt.Sprintf("scale(%.6g %.6g)", 1/float64(in.width()), 1/s.height()),
 		grid:  gridOf(in, step),
 	}
@@ -193,7 +196,7 @@ func (p Plot) strip(s Strip, steps int) drawnStrip {
 		value, name := l.split()
 		out.keys = append(out.keys, key{l.Kind.class(), name, value})
 		if last, ok := lastKnown(lines[i]); ok {
-			ends = append(ends, end{l.Kind.class(), l.Label, in.y(last)})
+			ends = append(ends, end{l.Kind.class(), format.Printable(l.Label), in.y(last)})
 		}
 	}
 	out.labels = labelsOf(ends, s.height())
@@ -354,7 +357,7 @@ func (p Plot) gaps(steps int, s Strip, words bool) []drawnGap {
 		from, to = max(from, 0), min(to, 1)
 		gap := drawnGap{
 			x: percent(from), width: percent(to - from), textX: percent(to),
-			y: "0", height: fmt.Sprint(s.height()), title: g.Text, plain: !g.Slim,
+			y: "0", height: fmt.Sprint(s.height()), title: format.Printable(g.Text), plain: !g.Slim,
 		}
 		if g.Slim {
 			gap.y, gap.height = fmt.Sprint(s.height()-8), "8"
@@ -364,7 +367,7 @@ func (p Plot) gaps(steps int, s Strip, words bool) []drawnGap {
 			gap.textX, ends = gap.x, from+wordsRoom
 		}
 		if words && !g.Slim && ends-said >= wordsRoom {
-			gap.text, said = g.Text, ends
+			gap.text, said = gap.title, ends
 		}
 		out = append(out, gap)
 	}

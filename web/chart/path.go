@@ -48,14 +48,14 @@ func thin(values []float64, steps int) []float64 {
 	return out
 }
 
-// number prints a coordinate with three significant digits, and so many decimals
-// at most.
-func number(v float64, decimals int) string {
+// number prints a coordinate with three significant digits.
+func number(v float64) string {
+	decimals := 2
 	switch {
 	case v >= 99.95:
 		decimals = 0
 	case v >= 9.995:
-		decimals = min(decimals, 1)
+		decimals = 1
 	}
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	if decimals > 0 {
@@ -69,17 +69,17 @@ func number(v float64, decimals int) string {
 type space struct {
 	places      int     // along the axis, at least 1
 	height, top float64 // top is positive
-	coarse      bool    // coordinates have one decimal at most
+	whole       bool    // coordinates are whole
 }
 
 func (s space) y(v float64) float64 { return s.height * (1 - min(v/s.top, 1)) }
 
 // print prints the coordinate of a value.
 func (s space) print(v float64) string {
-	if s.coarse {
-		return number(s.y(v), 1)
+	if s.whole {
+		return strconv.Itoa(int(math.Round(s.y(v))))
 	}
-	return number(s.y(v), 2)
+	return number(s.y(v))
 }
 
 // width is that of the view box: the line begins and ends at its sides.

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	sparkHeight = 28
-	mostSpark   = 72 // points
+	sparkHeight = 280 // units; whole ones are a tenth of a pixel, and short to write
+	mostSpark   = 72  // points
 )
 
 type drawnSpark struct {
@@ -37,8 +37,8 @@ func sparkOf(s Sparkline) drawnSpark {
 	if top < 1e-6 {
 		top = 1
 	}
-	in := space{places: max(1, len(values)), height: sparkHeight, top: top, coarse: true}
-	out := drawnSpark{label: s.Label, class: "spark", box: fmt.Sprintf("0 0 %d %d", in.width(), sparkHeight), line: in.line(values)}
+	in := space{places: max(1, len(values)), height: sparkHeight, top: top, whole: true}
+	out := drawnSpark{label: format.Printable(s.Label), class: "spark", box: fmt.Sprintf("0 0 %d %d", in.width(), sparkHeight), line: in.line(values)}
 	if s.Wide {
 		out.class += " spark--wide"
 	}
@@ -133,7 +133,7 @@ func heatOf(h WeekHeat) drawnHeat {
 			top = max(top, finite(v))
 		}
 	}
-	out := drawnHeat{label: h.Label}
+	out := drawnHeat{label: format.Printable(h.Label)}
 	for d, row := range h.Shares {
 		name := time.Weekday((d + 1) % 7).String()[:3]
 		out.days = append(out.days, heatText{"0", strconv.Itoa(d*heatHigh + 11), name})

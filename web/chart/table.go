@@ -44,7 +44,7 @@ func tableOf(p Plot) drawnTable {
 	if !ok {
 		name = "Until"
 	}
-	t := drawnTable{caption: p.Title, first: name}
+	t := drawnTable{caption: format.Printable(p.Title), first: name}
 	for _, c := range columns {
 		t.heads = append(t.heads, c.head)
 	}
@@ -88,7 +88,7 @@ func (p Plot) columns() []column {
 			}
 			values := clean(l.Values)
 			lines[l.Kind] = values
-			out = append(out, column{head: heads[l.Kind] + " " + s.Unit, values: values, share: s.Unit == "%", stepped: l.Kind.stepped()})
+			out = append(out, column{head: heads[l.Kind] + " " + format.Printable(s.Unit), values: values, share: s.Unit == "%", stepped: l.Kind.stepped()})
 		}
 	}
 	offered, admitted := lines[Offered], lines[Admitted]
@@ -99,7 +99,7 @@ func (p Plot) columns() []column {
 	for i := range dropped {
 		dropped[i] = max(0, offered[i]-admitted[i])
 	}
-	return append(out, column{head: "Dropped " + p.Strips[0].Unit, values: dropped})
+	return append(out, column{head: "Dropped " + format.Printable(p.Strips[0].Unit), values: dropped})
 }
 
 // print returns the mean of a span, or its last value.
