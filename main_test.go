@@ -71,6 +71,7 @@ var mayImport = map[string][]string{
 	"web/format":              {},
 	"web/pagetest":            {"limiter", protoTree, "web/page"},
 	"web/internal/copyassets": {},
+	"web/e2e/seed":            {everything}, // a program of the browser tests
 
 	"store":           {"limiter", "policy"},
 	"store/ledger":    {"store"},
