@@ -55,7 +55,7 @@ func (s site) decide(w http.ResponseWriter, r *http.Request) {
 		Run: v.Query.ID, Buckets: buckets, Approve: do == doApprove, Force: v.Force && do == doApprove, Reason: v.Reason,
 	})
 	if err != nil {
-		v.Refusal = s.Refusal(r, err)
+		v.Refusal = s.refusal(r, err, "Nothing was decided")
 		s.renderRun(w, r, v.Refusal.Status, v, ticked)
 		return
 	}

@@ -15,7 +15,7 @@ func (s site) request(w http.ResponseWriter, r *http.Request) {
 	v := listView{Policy: r.PostForm.Get("policy"), Service: r.PostForm.Get("service"), DryRun: r.PostForm.Get("dry_run") != ""}
 	asked, err := s.Services.RLC.RequestRun(r.Context(), &grlv1.RequestRunRequest{Policy: v.Policy, Service: v.Service, DryRun: v.DryRun})
 	if err != nil {
-		v.Refusal = s.Refusal(r, err)
+		v.Refusal = s.refusal(r, err, "No run was asked for")
 		s.renderList(w, r, v.Refusal.Status, v)
 		return
 	}

@@ -68,7 +68,7 @@ func (s site) renderRollback(w http.ResponseWriter, r *http.Request, status int,
 	}
 	if err != nil {
 		if v.Refusal.Title == "" {
-			v.Refusal = s.Refusal(r, err)
+			v.Refusal = s.refusal(r, err, "Not rolled back")
 			status = v.Refusal.Status
 		}
 		v.Nothing = true
@@ -153,7 +153,7 @@ func (s site) rollback(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := s.Services.Config.Rollback(r.Context(), &grlv1.RollbackRequest{Revision: run.GetBaseRevision(), Reason: v.Reason, Force: v.Forced})
 	if err != nil {
-		v.Refusal = s.Refusal(r, err)
+		v.Refusal = s.refusal(r, err, "Not rolled back")
 		s.renderRollback(w, r, v.Refusal.Status, v)
 		return
 	}
