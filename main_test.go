@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"web/overview":            {"limiter", "policy/verdict", protoTree, "web/chart", "web/format", "web/page"},
 	"web/policies":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/runs":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
-	"web/shadow":              {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/shadow":              {"limiter", "policy", "policy/verdict", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
 	"web/page":                {"limiter", "policy/verdict", protoTree, "web/format"},
 	"web/chart":               {"web/format"},
 	"web/diff":                {"web/format"},
