@@ -126,7 +126,7 @@ func (v *Verdict) harmless(w Words) []Phrase {
 	case v.Offered <= 0:
 		text = ". Nothing was offered either."
 	case w.LimitRPS > 0:
-		text = fmt.Sprintf(". The highest second reached %s of the %s.", Percent(v.Highest/w.LimitRPS), w.limit())
+		text = fmt.Sprintf(". The highest second reached %s of the %s.", Percent(v.Highest/w.LimitRPS), w.limit()) + v.raise(w)
 	}
 	return append(out, Phrase{Text: text})
 }
