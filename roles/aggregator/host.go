@@ -38,6 +38,7 @@ type host struct {
 	told              map[*decider]telling
 	config            *limiter.Configuration // that it was sent
 	bytesIn, bytesOut uint64
+	reports           uint64 // received
 }
 
 // join takes in a host that said hello; before is what its last parent

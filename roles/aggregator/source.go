@@ -64,6 +64,7 @@ func (n *node) Nodes(now time.Time) []*grlv1.Node {
 			DirectiveAgeMs:  uint32(n.directiveAge(h).Milliseconds()),
 			BytesReceived:   h.bytesIn,
 			BytesSent:       h.bytesOut,
+			Reports:         h.reports,
 		}
 		const tag = 8 // bytes, at most, before each
 		if bytes += proto.Size(node) + tag; bytes > rosterBytes {

@@ -119,6 +119,7 @@ func (a *Aggregator) takeFromHost(ctx context.Context, h *host, m *grlv1.JoinReq
 	h.bytesIn += size(m)
 	switch {
 	case m.GetReport() != nil:
+		h.reports++
 		spoken := h.foreign
 		fresh, err := a.node.report(began, h, m.GetReport())
 		if spoken == "" && h.foreign != "" {

@@ -46,6 +46,7 @@ type child struct {
 	config            *limiter.Configuration
 	sizes             uint64 // version of the zones' sizes it was sent
 	bytesIn, bytesOut uint64
+	reports           uint64 // received
 }
 
 // join takes in an aggregator that said hello; before is what its last
@@ -321,7 +322,7 @@ func (n *node) fold(now time.Time, c *child, m *grlv1.Report, silent time.Durati
 				id := c.ids[number]
 				id.Class = ""
 				c.series[number] = n.recorder.series(place{id, c.zone.name})
-				c.series[number].judged = n.recorder.candidate(n.bucket(id.Bucket, c.zone), id)
+				n.judge(c.series[number], n.bucket(id.Bucket, c.zone), id, c.zone)
 			}
 			c.series[number].add(now, since, more)
 		}

@@ -195,6 +195,7 @@ func (c *Controller) takeIn(ctx context.Context, child *child, m *grlv1.JoinRequ
 	child.bytesIn += size(m)
 	switch {
 	case m.GetReport() != nil:
+		child.reports++
 		fresh, err := c.node.report(time.Now(), child, m.GetReport())
 		switch {
 		case err != nil:

@@ -33,6 +33,7 @@ func (n *node) tree(now time.Time) []*grlv1.Node {
 				DirectiveAgeMs:  h.GetDirectiveAgeMs(),
 				BytesReceived:   h.GetBytesReceived(),
 				BytesSent:       h.GetBytesSent(),
+				Reports:         h.GetReports(),
 				Hosts:           h.GetHosts(),
 			})
 		}
@@ -68,6 +69,7 @@ func (n *node) treeNode(now time.Time, c *child) *grlv1.Node {
 		DirectiveAgeMs:  uint32(n.directiveAge(c).Milliseconds()),
 		BytesReceived:   c.bytesIn,
 		BytesSent:       c.bytesOut,
+		Reports:         c.reports,
 		Hosts:           c.hosts(),
 	}
 }

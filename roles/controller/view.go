@@ -42,7 +42,12 @@ func (v view) Fleet() page.Fleet {
 		f.Nodes = append(f.Nodes, webNode(m))
 	}
 	f.SilentZones = v.node.silentZones(now)
-	f.Alone = v.node.alone()
+	f.SilentFor = make(map[string]time.Duration, len(f.SilentZones))
+	for _, name := range f.SilentZones {
+		f.SilentFor[name] = now.Sub(v.node.zones[name].lost)
+	}
+	f.Alone, f.Follows = v.node.alone(), !v.node.leads
+	f.Rollout = webRollout(v.node.rollout(v.state.Rollout))
 	f.AllDisabled, f.Disabled = v.node.config.AllDisabled, v.node.config.Disabled
 	return f
 }
@@ -54,6 +59,17 @@ func (c *Controller) installedAt() time.Time {
 		return c.loaded
 	}
 	return c.state.Head.At
+}
+
+// webRollout is a rollout as pages show it, nil if there is none.
+func webRollout(m *grlv1.Rollout) *page.Rollout {
+	if m == nil {
+		return nil
+	}
+	return &page.Rollout{
+		Revision: m.GetRevision(), From: m.GetFromRevision(), Stopped: m.GetState() == grlv1.Rollout_STATE_STOPPED,
+		Reached: m.GetReached(), Waiting: m.GetWaiting(), StepAt: time.UnixMilli(m.GetStepAtMs()), Reason: m.GetReason(),
+	}
 }
 
 func webNode(m *grlv1.Node) page.Node {
@@ -70,7 +86,9 @@ func webNode(m *grlv1.Node) page.Node {
 		DirectiveAge:    time.Duration(m.GetDirectiveAgeMs()) * time.Millisecond,
 		BytesReceived:   m.GetBytesReceived(),
 		BytesSent:       m.GetBytesSent(),
+		Reports:         m.GetReports(),
 		Hosts:           int(m.GetHosts()),
+		DisabledHere:    m.GetDisabledHere(),
 	}
 }
 

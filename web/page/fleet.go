@@ -24,6 +24,12 @@ type Fleet struct {
 	// nothing is, sorted: the kill switch.
 	AllDisabled bool
 	Disabled    []string
+	// SilentFor is since when, for each of them.
+	SilentFor map[string]time.Duration
+	// Rollout of the configuration, zone by zone; nil: it is not.
+	Rollout *Rollout
+	// Follows says that another controller of the group leads.
+	Follows bool
 	// Alone says that the controller decides its part of global limits itself,
 	// since its parent is silent.
 	Alone bool
@@ -38,8 +44,19 @@ type Node struct {
 	RefusedReason               string
 	ReportAge                   time.Duration // since its last report
 	DirectiveAge                time.Duration // since it took its last directive; 0: not known
-	BytesReceived, BytesSent    uint64        // since its start
+	BytesReceived, BytesSent    uint64        // from and to it, since it joined
+	Reports                     uint64        // from it, since it joined
 	Hosts                       int           // of an aggregator: live ones below it
+	DisabledHere                bool          // its switch file has it drop nothing, of all services or of some
+}
+
+// Rollout is a configuration on its way from zone to zone.
+type Rollout struct {
+	Revision, From   uint64 // From is what the waiting zones hold
+	Stopped          bool   // by itself, and why
+	Reason           string
+	Reached, Waiting []string  // zones
+	StepAt           time.Time // when it reached the last one
 }
 
 // Hosts counts the hosts that report; each is below one aggregator. A silent

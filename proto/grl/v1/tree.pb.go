@@ -1029,7 +1029,9 @@ type Node struct {
 	Hosts        uint32 `protobuf:"varint,13,opt,name=hosts,proto3" json:"hosts,omitempty"`
 	ConfigSerial uint64 `protobuf:"varint,14,opt,name=config_serial,json=configSerial,proto3" json:"config_serial,omitempty"`
 	// Its switch file has it drop nothing, of all services or of some.
-	DisabledHere  bool `protobuf:"varint,15,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
+	DisabledHere bool `protobuf:"varint,15,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
+	// Reports received from it since it joined.
+	Reports       uint64 `protobuf:"varint,16,opt,name=reports,proto3" json:"reports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1167,6 +1169,13 @@ func (x *Node) GetDisabledHere() bool {
 		return x.DisabledHere
 	}
 	return false
+}
+
+func (x *Node) GetReports() uint64 {
+	if x != nil {
+		return x.Reports
+	}
+	return 0
 }
 
 // Detail tells who sends: the largest callers of each bucket, and the largest
@@ -2626,7 +2635,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"rates_only\x18\x11 \x01(\bR\tratesOnly\x12#\n" +
 	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\x12(\n" +
 	"\x10excess_micro_rps\x18\x13 \x03(\x04R\x0eexcessMicroRps\x12#\n" +
-	"\rdisabled_here\x18\x14 \x01(\bR\fdisabledHere\"\xf1\x03\n" +
+	"\rdisabled_here\x18\x14 \x01(\bR\fdisabledHere\"\x8b\x04\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2644,7 +2653,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\x10directive_age_ms\x18\f \x01(\rR\x0edirectiveAgeMs\x12\x14\n" +
 	"\x05hosts\x18\r \x01(\rR\x05hosts\x12#\n" +
 	"\rconfig_serial\x18\x0e \x01(\x04R\fconfigSerial\x12#\n" +
-	"\rdisabled_here\x18\x0f \x01(\bR\fdisabledHere\"\x88\x01\n" +
+	"\rdisabled_here\x18\x0f \x01(\bR\fdisabledHere\x12\x18\n" +
+	"\areports\x18\x10 \x01(\x04R\areports\"\x88\x01\n" +
 	"\x06Detail\x12\x1b\n" +
 	"\twindow_ms\x18\x01 \x01(\rR\bwindowMs\x12/\n" +
 	"\abuckets\x18\x02 \x03(\v2\x15.grl.v1.BucketCallersR\abuckets\x120\n" +
