@@ -55,7 +55,7 @@ type Sender struct {
 	mu      sync.Mutex // guards all below
 	leads   bool
 	firing  map[alert.Key]Alert
-	told    map[alert.Key]Alert // what the receiver knows as firing
+	told    map[alert.Key]Alert // what the receiver knows as firing, or may
 	problem string
 }
 
@@ -66,7 +66,8 @@ type Alert struct {
 	Since time.Time
 	Path  string // of the page that shows it
 
-	ended time.Time // zero: it fires
+	ended  time.Time // zero: it fires
+	unsure bool      // a message with it was sent, and not answered well
 }
 
 // New returns a sender.
@@ -183,7 +184,7 @@ func (s *Sender) due() [][]Alert {
 		}
 	}
 	for key, a := range s.firing {
-		if told, known := s.told[key]; !known || !told.ended.IsZero() {
+		if told, known := s.told[key]; !known || !told.ended.IsZero() || told.unsure {
 			byRule[key.Rule] = append(byRule[key.Rule], a)
 		}
 	}
@@ -200,6 +201,7 @@ func (s *Sender) due() [][]Alert {
 func (s *Sender) sendAll(ctx context.Context, messages [][]Alert) error {
 	for _, m := range messages {
 		if err := s.send(ctx, m); err != nil {
+			s.mayKnow(m)
 			return err
 		}
 		s.took(ctx, m)
@@ -228,6 +230,23 @@ func (s *Sender) took(ctx context.Context, m []Alert) {
 			a.ended = time.Now()
 			s.told[a.Key] = a
 		}
+	}
+}
+
+// mayKnow notes that the receiver may have heard of what was sent, although it did
+// not say so: it must hear of its end too.
+func (s *Sender) mayKnow(m []Alert) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range m {
+		if !s.leads || !a.ended.IsZero() {
+			continue
+		}
+		a.unsure = true
+		if _, fires := s.firing[a.Key]; !fires {
+			a.ended = time.Now()
+		}
+		s.told[a.Key] = a
 	}
 }
 
