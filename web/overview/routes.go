@@ -62,10 +62,11 @@ func (s site) events(w http.ResponseWriter, r *http.Request) {
 	s.Stream(w, r, lively, func(ctx context.Context) templ.Component {
 		now := time.Now()
 		v.now(ctx, s, now)
-		if turn%slowly == 0 {
+		all := turn%slowly == 0
+		if all {
 			v.slow(ctx, s, now)
 		}
 		turn++
-		return parts(ctx, v, shown)
+		return parts(ctx, v, all, shown)
 	})
 }

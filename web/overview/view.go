@@ -68,28 +68,33 @@ func (v *view) slow(ctx context.Context, s site, now time.Time) {
 type part struct {
 	id      string // of the element
 	content templ.Component
+	lively  bool // it has figures of now
 }
 
 // partsOf returns the parts of a page.
 func partsOf(v *view) []part {
 	if v.first() {
-		return []part{{"top", topPart(v)}}
+		return []part{{"top", topPart(v), true}}
 	}
 	return []part{
-		{"top", topPart(v)},
-		{"load", loadPart(v)},
-		{"headroom", headroomPart(v)},
-		{"caps", capsPart(v)},
-		{"over", overPart(v)},
-		{"decisions", decisionsPart(v)},
-		{"latest", latestPart(v)},
+		{"top", topPart(v), true},
+		{"load", loadPart(v), false},
+		{"headroom", headroomPart(v), false},
+		{"caps", capsPart(v), true},
+		{"over", overPart(v), true},
+		{"decisions", decisionsPart(v), false},
+		{"latest", latestPart(v), false},
 	}
 }
 
-// parts returns those that are not as they were shown, and remembers them.
-func parts(ctx context.Context, v *view, shown map[string]string) templ.Component {
+// parts returns those that are not as they were shown, and remembers them. Those
+// without figures of now are looked at only if all are.
+func parts(ctx context.Context, v *view, all bool, shown map[string]string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		for _, p := range partsOf(v) {
+			if !all && !p.lively {
+				continue
+			}
 			var b bytes.Buffer
 			if err := p.content.Render(ctx, &b); err != nil {
 				return err
