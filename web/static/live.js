@@ -70,6 +70,13 @@
   const regions = [...document.querySelectorAll("[hx-get], [hx-sse\\:connect]")].filter(isRegion);
   if (!window.htmx || regions.length === 0 || !byId("live")) return;
 
+  // htmx goes over the page a moment after its file has run, which may be before
+  // the file of its streams has: those that it passed over are taken up here. The
+  // timer comes after that of htmx.
+  addEventListener("load", () => setTimeout(() => {
+    for (const r of regions) if (r.matches("[hx-sse\\:connect]") && !r._htmx) window.htmx.process(r);
+  }));
+
   const written = document.title;
   const suffix = " · grl";
   const answered = new Map(regions.map((r) => [r, loaded])); // region → when it last got an answer, in ms
