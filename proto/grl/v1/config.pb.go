@@ -572,11 +572,14 @@ func (x *Outcome) GetChangesLeftOut() uint32 {
 
 type RollbackRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Revision to go back to.
-	Revision      uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	Force         bool   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	DryRun        bool   `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Revision to go back to; with alone, that to undo.
+	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Force    bool   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	Reason   string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	DryRun   bool   `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Undoes what the revision changed, and that alone: what was changed since
+	// elsewhere stays, and in the same buckets is a conflict.
+	Alone         bool `protobuf:"varint,5,opt,name=alone,proto3" json:"alone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,6 +638,13 @@ func (x *RollbackRequest) GetReason() string {
 func (x *RollbackRequest) GetDryRun() bool {
 	if x != nil {
 		return x.DryRun
+	}
+	return false
+}
+
+func (x *RollbackRequest) GetAlone() bool {
+	if x != nil {
+		return x.Alone
 	}
 	return false
 }
@@ -1602,12 +1612,13 @@ const file_grl_v1_config_proto_rawDesc = "" +
 	"\bfindings\x18\x04 \x03(\v2\x0f.grl.v1.FindingR\bfindings\x12)\n" +
 	"\arollout\x18\x05 \x01(\v2\x0f.grl.v1.RolloutR\arollout\x12$\n" +
 	"\x04kept\x18\x06 \x03(\v2\x10.grl.v1.ConflictR\x04kept\x12(\n" +
-	"\x10changes_left_out\x18\a \x01(\rR\x0echangesLeftOut\"t\n" +
+	"\x10changes_left_out\x18\a \x01(\rR\x0echangesLeftOut\"\x8a\x01\n" +
 	"\x0fRollbackRequest\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\x91\x01\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x12\x14\n" +
+	"\x05alone\x18\x05 \x01(\bR\x05alone\"\x91\x01\n" +
 	"\x0ePromoteRequest\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x16\n" +

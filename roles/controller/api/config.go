@@ -38,7 +38,7 @@ func (s configService) Rollback(ctx context.Context, r *grlv1.RollbackRequest) (
 		return nil, err
 	}
 	out, err := s.Desk.Rollback(ctx, desk.RollbackRequest{
-		By: by, Revision: r.GetRevision(), Force: r.GetForce(), Reason: r.GetReason(), DryRun: r.GetDryRun(),
+		By: by, Revision: r.GetRevision(), Alone: r.GetAlone(), Force: r.GetForce(), Reason: r.GetReason(), DryRun: r.GetDryRun(),
 	})
 	if err != nil {
 		return nil, s.rpcError(ctx, err)

@@ -9,18 +9,24 @@ import (
 	"grl/store/ledger"
 )
 
-// RollbackRequest asks for a revision that equals an older one.
+// RollbackRequest asks for a revision that equals an older one, or for one
+// without what an older one changed.
 type RollbackRequest struct {
 	By
 	Revision uint64
-	Force    bool
-	Reason   string // required
-	DryRun   bool
+	// Alone undoes what Revision changed, and that alone.
+	Alone  bool
+	Force  bool
+	Reason string // required
+	DryRun bool
 }
 
 // Rollback makes a revision that equals an older one, at once in all zones. It
 // ends a rollout; back to what the zones hold that the rollout has not reached,
-// no guard rail is in its way. Errors are those of Apply, and ErrNotFound.
+// no guard rail is in its way. One that undoes a revision alone leaves what was
+// changed since in other buckets, and runs into a conflict in the same ones; the
+// only rollout that it ends is that of the revision. Errors are those of Apply, and
+// ErrNotFound.
 func (d *Desk) Rollback(ctx context.Context, r RollbackRequest) (Outcome, error) {
 	if r.Reason == "" {
 		return Outcome{}, invalid("reason", "is empty")
@@ -30,6 +36,9 @@ func (d *Desk) Rollback(ctx context.Context, r RollbackRequest) (Outcome, error)
 		draft: func(ctx context.Context, head *snapshot, rollout ledger.Rollout) (draft, error) {
 			if r.Revision > head.revision.Number {
 				return draft{}, fmt.Errorf("revision r%d: %w", r.Revision, ErrNotFound)
+			}
+			if r.Alone {
+				return d.without(ctx, r.Revision, head, rollout)
 			}
 			old, err := d.at(ctx, ledger.Revision{Number: r.Revision})
 			if err != nil {
@@ -42,6 +51,40 @@ func (d *Desk) Rollback(ctx context.Context, r RollbackRequest) (Outcome, error)
 			}, nil
 		},
 	})
+}
+
+// without returns the head without what a revision changed: what it changed is
+// merged the other way round.
+func (d *Desk) without(ctx context.Context, number uint64, head *snapshot, rollout ledger.Rollout) (draft, error) {
+	if number == 0 {
+		return draft{}, invalid("revision", "0 is none that could be undone")
+	}
+	if underWay(rollout) && rollout.Revision != number {
+		return draft{}, &RolloutError{rollout} // it would be in all zones at once
+	}
+	made, err := d.at(ctx, ledger.Revision{Number: number})
+	if err != nil {
+		return draft{}, err
+	}
+	was, err := d.at(ctx, ledger.Revision{Number: number - 1})
+	if err != nil {
+		return draft{}, err
+	}
+	changed := make(map[string]*document)
+	var clashes []Conflict
+	for _, service := range was.differences(made) {
+		m := merging{service: service, base: made.documents[service], head: head.documents[service], ours: was.documents[service]}
+		got, err := m.merge()
+		if err != nil {
+			return draft{}, err
+		}
+		changed[service] = got.document
+		clashes = append(clashes, m.conflicts(number, head.revision, got.clashes)...)
+	}
+	if len(clashes) > 0 {
+		return draft{}, &ConflictError{d.attribute(ctx, clashes)}
+	}
+	return draft{next: head.with(changed), sources: noSources, noRails: underWay(rollout)}, nil
 }
 
 // underWay reports whether a rollout has not come to its end. One that stopped by
