@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"grl/store"
@@ -44,6 +45,7 @@ func (c *Controller) flush(ctx context.Context, now time.Time, all bool) {
 		}
 	}
 	c.mu.Unlock()
+	maps.Copy(minutes, fleetMinutes(minutes))
 	samples := make(map[int64][]store.Sample)
 	for p, list := range minutes {
 		for _, m := range list {

@@ -217,14 +217,21 @@ func (n *node) install(c, from *limiter.Configuration, reached []string) {
 	}
 }
 
-// rejudge finds the candidates of a new configuration for what is recorded.
+// judge tells a series what the configuration of its zone says of its bucket,
+// nil: nothing.
+func (n *node) judge(s *series, b *limiter.Bucket, id limiter.CellID, z *zone) {
+	s.judged = n.recorder.candidate(b, id)
+	s.last = n.endingsOf(z).isLast(b)
+}
+
+// rejudge tells what is recorded of a new configuration.
 func (n *node) rejudge() {
 	for c := range n.children {
 		for number, s := range c.series {
 			if s != nil {
 				id := c.ids[number]
 				id.Class = ""
-				s.judged = n.recorder.candidate(n.bucket(id.Bucket, c.zone), id)
+				n.judge(s, n.bucket(id.Bucket, c.zone), id, c.zone)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"grl/limiter"
 	"grl/limiter/law"
+	"grl/store"
 )
 
 // settled is how long after its end a second's counts are complete: reports
@@ -32,6 +33,7 @@ type series struct {
 	seconds [8]second // by unix second modulo 8
 	minutes [2]minute // by unix minute modulo 2
 	closed  bool      // all was taken: the next count goes into another one
+	last    bool      // the way of the requests ends here; see limiter.Service.Last
 	judged  *candidate
 }
 
@@ -48,6 +50,7 @@ type minute struct {
 	shadowDropped uint64
 	highest       uint64 // offered in its highest second
 	candidate     uint64 // what the candidate would have dropped beyond dropped
+	through       int64  // offered less dropped while the way of requests ended here
 }
 
 // series returns where a place is kept, until it is closed.
@@ -75,6 +78,7 @@ func (s *series) add(now time.Time, span time.Duration, more law.Counts) {
 	m.offered += more.Offered - offered
 	m.dropped += more.Dropped - dropped
 	m.shadowDropped += more.ShadowDropped - shadowDropped
+	s.let(m, more.Offered-offered, more.Dropped-dropped)
 	if offered > 0 {
 		s.spread(now, span, offered, dropped, shadowDropped)
 	}
@@ -101,8 +105,18 @@ func (s *series) spread(now time.Time, span time.Duration, offered, dropped, sha
 		m.offered += upTo(offered) - gaveOffered
 		m.dropped += upTo(dropped) - gaveDropped
 		m.shadowDropped += upTo(shadowDropped) - gaveShadow
+		s.let(m, upTo(offered)-gaveOffered, upTo(dropped)-gaveDropped)
 		gaveOffered, gaveDropped, gaveShadow = upTo(offered), upTo(dropped), upTo(shadowDropped)
 		m.highest = max(m.highest, sec.offered)
+	}
+}
+
+// let takes in what of the requests offered got through to the end of their way.
+// Of a part of a minute it may be below 0, since what is dropped is cut by
+// itself.
+func (s *series) let(m *minute, offered, dropped uint64) {
+	if s.last {
+		m.through += int64(offered) - int64(dropped)
 	}
 }
 
@@ -147,3 +161,37 @@ func (r *recorder) take(now time.Time, all bool) map[place][]minute {
 	}
 	return out
 }
+
+// fleetMinutes returns what of minutes the whole fleet counted, by zone: a
+// request that was dropped at the one cell that dropped it, another one at the
+// cell where its way ends.
+func fleetMinutes(minutes map[place][]minute) map[place][]minute {
+	type key struct {
+		zone string
+		at   int64
+	}
+	sums := make(map[key]minute)
+	for p, list := range minutes {
+		for _, m := range list {
+			k := key{p.zone, m.at}
+			sum := sums[k]
+			sum.dropped += min(m.dropped, m.offered)
+			sum.through += max(m.through, 0)
+			sum.shadowDropped += m.shadowDropped
+			sum.candidate += m.candidate
+			sums[k] = sum
+		}
+	}
+	out := make(map[place][]minute)
+	for k, m := range sums {
+		m.at = k.at
+		m.offered = m.dropped + uint64(m.through)
+		m.shadowDropped = min(m.shadowDropped, uint64(m.through))
+		p := place{fleetCell, k.zone}
+		out[p] = append(out[p], m)
+	}
+	return out
+}
+
+// fleetCell is where the fleet is counted.
+var fleetCell = limiter.CellID{Bucket: store.FleetBucket}

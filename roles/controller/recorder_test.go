@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -207,5 +208,34 @@ func TestTrafficIsBounded(t *testing.T) {
 		if sum != callers {
 			t.Fatalf("%s: %d in all, want %d", b.GetBucket(), sum, callers)
 		}
+	}
+}
+
+// What the fleet counted is dropped anywhere, or let through where the way of
+// requests ended at that time; each zone by itself.
+func TestFleetMinutes(t *testing.T) {
+	var r recorder
+	now := time.Unix(1_000_000_050, 0)
+	add := func(cell, zone string, last bool, more law.Counts) {
+		s := r.series(place{limiter.CellID{Bucket: cell}, zone})
+		s.last = last
+		s.add(now, time.Second, more)
+	}
+	add("pay/first", "z1", false, law.Counts{Offered: 100, Dropped: 30})
+	add("pay/all", "z1", true, law.Counts{Offered: 70, Dropped: 20, ShadowDropped: 10, Late: 5})
+	add("pay/all", "z2", true, law.Counts{Offered: 40, ShadowDropped: 40})
+	add("pay/shadow", "z2", false, law.Counts{Offered: 40, ShadowDropped: 40})
+	// From now on it is the first one that ends the way.
+	add("pay/first", "z1", true, law.Counts{Offered: 10, Dropped: 1})
+	add("pay/all", "z1", false, law.Counts{Offered: 9})
+	r.series(place{cell: limiter.CellID{Bucket: "pay/all"}}).minute(now.Unix() / 60).candidate = 7
+	at := now.Unix() / 60
+	want := map[place][]minute{
+		{fleetCell, "z1"}: {{at: at, offered: 110, dropped: 51, shadowDropped: 10, through: 59}},
+		{fleetCell, "z2"}: {{at: at, offered: 40, shadowDropped: 40, through: 40}},
+		{fleetCell, ""}:   {{at: at, candidate: 7}},
+	}
+	if got := fleetMinutes(r.take(now, true)); !reflect.DeepEqual(got, want) {
+		t.Errorf("fleetMinutes = %+v, want %+v", got, want)
 	}
 }
