@@ -19,6 +19,11 @@ type SeriesQuery struct {
 	// Prefixes select the cells of all buckets whose full names begin with one of
 	// them, such as those of a service's caps, "payments/_cap-".
 	Prefixes []string
+	// Cells select single ones.
+	Cells []limiter.CellID
+	// Zone selects what came from one zone; "": what came from all together, and
+	// what is known of all together only.
+	Zone string
 	// The hours that contain a minute of [From, To): at most MaxHours.
 	From, To time.Time
 }
@@ -143,6 +148,42 @@ func (s *Store) presence(ctx context.Context, h hours) (Presence, error) {
 	return p, nil
 }
 
+// Recorded returns the starts of the hours that contain a minute of [from, to)
+// and of which there is history, in order; at most MaxHours. It reads a fraction
+// of what Presence reads.
+func (s *Store) Recorded(ctx context.Context, from, to time.Time) ([]time.Time, error) {
+	h, err := hoursOf(from, to)
+	var list []time.Time
+	if err == nil {
+		list, err = s.recorded(ctx, h)
+		err = s.history.fail(ctx, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read hours: %w", err)
+	}
+	return list, nil
+}
+
+func (s *Store) recorded(ctx context.Context, h hours) (list []time.Time, err error) {
+	// From one hour to the next one there is, instead of through all rows.
+	rows, err := s.history.read.QueryContext(ctx,
+		"WITH RECURSIVE span (hour) AS (SELECT min(hour) FROM hours WHERE hour >= ?1 AND hour <= ?2"+
+			" UNION ALL SELECT (SELECT min(hours.hour) FROM hours WHERE hours.hour > span.hour AND hours.hour <= ?2) FROM span WHERE span.hour IS NOT NULL)"+
+			" SELECT hour FROM span WHERE hour IS NOT NULL", h.first, h.last)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var hour int64
+		if err := rows.Scan(&hour); err != nil {
+			return nil, err
+		}
+		list = append(list, time.UnixMilli(hour).UTC())
+	}
+	return list, rows.Err()
+}
+
 // readHour sets the bits of an hour. It reads rows until all zones were found.
 func (p *Presence) readHour(ctx context.Context, query *sql.Stmt, places map[int64]int, hour int) error {
 	rows, err := query.QueryContext(ctx, p.From.UnixMilli()+int64(hour)*hourMillis)
@@ -175,6 +216,13 @@ func (s *Store) ReadSeries(ctx context.Context, q SeriesQuery, fn func(CellSerie
 	zones, places := s.names.zoneList()
 	cells := s.names.selected(q)
 	r := newSeriesReader(h, len(cells), len(zones), places)
+	if q.Zone != "" {
+		place := slices.Index(zones, q.Zone)
+		if place < 0 {
+			return nil // nothing ever came from it
+		}
+		r.only = &place
+	}
 	for batch := range slices.Chunk(cells, r.size) {
 		if err := s.readBatch(ctx, r, batch); err != nil {
 			return fmt.Errorf("read series: %w", s.history.fail(ctx, err))
@@ -200,22 +248,36 @@ type numberedCell struct {
 // selected returns the cells of a query, those of one bucket together, and
 // buckets whose cells came to be together near each other: their rows are, too.
 func (n *names) selected(q SeriesQuery) []numberedCell {
-	buckets := make(map[string]bool, len(q.Buckets))
+	chosen := make(map[limiter.CellID]bool)
+	for _, cell := range q.Cells {
+		chosen[cell] = true
+	}
 	for _, bucket := range q.Buckets {
-		buckets[bucket] = true
+		for _, cell := range n.of(bucket) {
+			chosen[cell] = true
+		}
 	}
 	prefixes := shortest(q.Prefixes)
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	var cells []numberedCell
 	lowest := make(map[string]int64) // bucket → lowest id of its cells
-	for cell, name := range n.cells {
-		if !buckets[cell.Bucket] && (cell.Bucket == FleetBucket || !hasPrefixOf(cell.Bucket, prefixes)) {
-			continue
-		}
+	add := func(cell limiter.CellID, name cellName) {
 		cells = append(cells, numberedCell{cell, name.id})
 		if low, ok := lowest[cell.Bucket]; !ok || name.id < low {
 			lowest[cell.Bucket] = name.id
+		}
+	}
+	for cell := range chosen {
+		if name, ok := n.cells[cell]; ok {
+			add(cell, name)
+		}
+	}
+	if len(prefixes) > 0 { // else no need to look at all
+		for cell, name := range n.cells {
+			if !chosen[cell] && cell.Bucket != FleetBucket && hasPrefixOf(cell.Bucket, prefixes) {
+				add(cell, name)
+			}
 		}
 	}
 	slices.SortFunc(cells, func(a, b numberedCell) int {

@@ -73,6 +73,69 @@ func TestSeriesEqualMinutes(t *testing.T) {
 		}
 		compareSeries(t, s, q, p)
 	}
+	compareZone(t, s, cells, from, to)
+}
+
+// compareZone compares what one zone counted of single cells.
+func compareZone(t *testing.T, s *Store, cells []limiter.CellID, from, to time.Time) {
+	t.Helper()
+	chosen := append([]limiter.CellID{{Bucket: "unknown"}, cells[0]}, cells[:7]...)
+	for _, zone := range []string{"z1", "a", "unknown"} {
+		got := make(map[limiter.CellID]uint64)
+		for _, series := range mustSeries(t, s, SeriesQuery{Cells: chosen, Zone: zone, From: from, To: to}) {
+			if _, again := got[series.Cell]; again {
+				t.Errorf("%v comes twice", series.Cell)
+			}
+			for i := range series.Offered {
+				got[series.Cell] += series.Offered[i] + 7*series.Dropped[i]
+				if series.CandidateDropped[i] != 0 {
+					t.Errorf("%v in %q has what is known of all zones only", series.Cell, zone)
+				}
+			}
+		}
+		want := make(map[limiter.CellID]uint64)
+		for _, cell := range chosen {
+			minutes, err := s.MinutesByZone(t.Context(), cell, at(120), at(21*60))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := uint64(0)
+			for _, m := range minutes[zone] {
+				sum += m.Offered + 7*m.Dropped
+			}
+			if sum > 0 {
+				want[cell] = sum
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("from zone %q (-want +got):\n%s", zone, diff)
+		}
+	}
+}
+
+func TestRecorded(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	for _, minute := range []int{0, 59, 120, 600} {
+		mustAppend(t, s, at(minute), Sample{Cell: reads, Zone: "z1", Offered: 1, Admitted: 1}, Sample{Cell: writes, Zone: "z1", Offered: 1, Admitted: 1})
+	}
+	for _, test := range []struct {
+		name     string
+		from, to int // minutes
+		want     []time.Time
+	}{
+		{"all", 0, 700, []time.Time{at(0), at(120), at(600)}},
+		{"hours that are touched", 59, 121, []time.Time{at(0), at(120)}},
+		{"none", 180, 599, nil},
+		{"the last one", 601, 602, []time.Time{at(600)}},
+	} {
+		got, err := s.Recorded(t.Context(), at(test.from), at(test.to))
+		if err != nil || !slices.EqualFunc(got, test.want, time.Time.Equal) {
+			t.Errorf("%s: %v, %v, want %v", test.name, got, err, test.want)
+		}
+	}
+	if _, err := s.Recorded(t.Context(), at(1), at(1)); err == nil {
+		t.Error("no time: no error")
+	}
 }
 
 func compareSeries(t *testing.T, s *Store, q SeriesQuery, p Presence) {

@@ -40,6 +40,7 @@ type seriesReader struct {
 	size   int // cells of a batch, at most
 	zones  int
 	places map[int64]int // id of a zone → its place
+	only   *int          // the place of the one zone that is asked for; nil: all are
 
 	place   map[int64]int // id of a cell → its place in the batch
 	found   []bool        // the cell has a row
@@ -136,6 +137,9 @@ func (s *Store) scanBatch(r *seriesReader, rows *sql.Rows) error {
 			continue
 		}
 		v.minutes = minutes
+		if place, ok := r.places[key.zone]; r.only != nil && (!ok || place != *r.only) {
+			continue
+		}
 		hour := int((start - r.hours.first) / hourMillis)
 		if !v.intact(start, key) || r.add(cell, hour, key.zone, v.minutes) != nil {
 			s.warn(damagedHour)
