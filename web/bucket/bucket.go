@@ -106,11 +106,11 @@ func (s site) fill(r *http.Request, q query, v *view, c *configured, seen *sum, 
 		v.Refused = page.RefusalNotice(*f.refusal)
 	}
 	if q.Saved != 0 {
-		content, err := s.saved(ctx, q)
+		made, err := s.savedView(ctx, q)
 		if err != nil {
 			return err
 		}
-		v.Saved = part(region{"saved", q.path("/saved"), often, content})
+		v.Saved = savedNotice(made)
 	}
 	var err error
 	if v.Edit, err = s.edit(r, q, c, seen, f); err != nil {

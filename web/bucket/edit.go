@@ -138,7 +138,6 @@ func (s site) editView(r *http.Request, q query, c *configured, seen *sum, d dra
 	if err != nil {
 		return v, err
 	}
-	o.changed = limitsfile.BucketText(b) != limitsfile.BucketText(&after)
 	if o.changed && len(wrong) == 0 {
 		refused := s.try(r, c, after, d, &o, &v)
 		if refusal == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"grl/limiter"
+	"grl/limiter/limitsfile"
 	"grl/web/format"
 	"grl/web/page"
 )
@@ -157,7 +158,14 @@ func (s site) predict(ctx context.Context, q query, seen *sum, before, after *li
 	}
 	o.several = weeks == nil && len(seen.cells) > 0
 	o.was, o.week = replayed(weeks, before), replayed(weeks, after)
+	o.changed = before == nil || limitsfile.BucketText(before) != limitsfile.BucketText(after)
 	o.wasNow, o.now = droppedNow(seen, before), droppedNow(seen, after)
+	if enforces(before) {
+		o.wasNow = seen.ratio() // as measured, chance and lag included
+	}
+	if !o.changed {
+		o.now = o.wasNow
+	}
 	if len(weeks) == 1 && enforces(before) {
 		o.free = free(weeks[0].series.Offered, &o.was)
 	}

@@ -2,7 +2,6 @@ package bucket
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -100,45 +99,25 @@ func (s site) promote(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	refuse := func(refusal page.Refusal) {
-		s.respond(w, r, q, refusal.Status, input{refusal: &refusal})
-	}
 	if s.Services.Config == nil {
 		s.missingConfig(w, r)
 		return
 	}
-	if same, err := s.unchangedSince(r.Context(), q, form.Get("base")); err != nil {
-		s.Fail(w, r, err)
-		return
-	} else if !same {
-		refuse(page.Refusal{
-			Title: "Not promoted: the bucket was changed while you were looking", Text: "Nothing was changed by this. The page shows the bucket as it is now.",
-			Status: http.StatusConflict,
-		})
-		return
+	request := &grlv1.PromoteRequest{Bucket: q.bucket(), Reason: form.Get("reason"), Force: form.Get("force") == "yes"}
+	if d := readDraft(form); d.base != 0 {
+		request.Base = &d.base
 	}
-	got, err := s.Services.Config.Promote(r.Context(), &grlv1.PromoteRequest{
-		Bucket: q.bucket(), Reason: form.Get("reason"), Force: form.Get("force") == "yes",
-	})
+	got, err := s.Services.Config.Promote(r.Context(), request)
 	if err != nil {
-		refuse(s.Refusal(r, err))
+		refusal := s.Refusal(r, err)
+		if len(refusal.Conflicts) > 0 {
+			refusal.Title = fmt.Sprintf("Not promoted: r%d changed this bucket while you were looking", refusal.Conflicts[0].Revision)
+			refusal.Text = "The page shows the bucket as it is now."
+		}
+		s.respond(w, r, q, refusal.Status, input{refusal: &refusal, promote: true})
 		return
 	}
 	s.proceed(w, r, q, got.GetOutcome().GetRevision().GetNumber())
-}
-
-// unchangedSince reports whether a bucket is as it was at a revision.
-func (s site) unchangedSince(ctx context.Context, q query, base string) (bool, error) {
-	d := readDraft(url.Values{"base": {base}})
-	if d.base == 0 {
-		return false, nil
-	}
-	was, err := s.configuration(ctx, q.Service, d.base)
-	if err != nil {
-		return false, err
-	}
-	is, err := s.configuration(ctx, q.Service, 0)
-	return textOf(was, q.Name) == textOf(is, q.Name), err
 }
 
 // textOf is a bucket as YAML; "": it is not there.

@@ -15,7 +15,8 @@ import (
 
 // savedView says what became of a change that was made here.
 type savedView struct {
-	Kind, Title, Text string
+	Kind, Title, Text string // Title "": there is nothing to say
+	URL               string
 	Bucket            string
 	Undo              string // the revision to roll back; "": it cannot be, or not by this person
 	Changes           string // the page of the revision
@@ -23,7 +24,7 @@ type savedView struct {
 
 func (s site) saved(ctx context.Context, q query) (templ.Component, error) {
 	v, err := s.savedView(ctx, q)
-	return savedNotice(v), err
+	return savedText(v), err
 }
 
 // savedView reads back what a revision made of the bucket. It says nothing of one
@@ -49,7 +50,7 @@ func (s site) savedView(ctx context.Context, q query) (savedView, error) {
 	if text == before {
 		return savedView{}, nil
 	}
-	v := savedView{Kind: "good", Bucket: q.bucket(), Changes: revisionPath(q.Saved)}
+	v := savedView{URL: q.path("/saved"), Kind: "good", Bucket: q.bucket(), Changes: revisionPath(q.Saved)}
 	if textOf(present, q.Name) != text {
 		v.Kind, v.Title = "warn", fmt.Sprintf("Saved as r%d, and changed again since", q.Saved)
 		v.Text = fmt.Sprintf("What holds now is r%d.", present.revision)

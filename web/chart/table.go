@@ -52,10 +52,14 @@ func tableOf(p Plot) drawnTable {
 	for from := 0; from < steps; from += group {
 		to := min(from+group, steps)
 		row := tableRow{at: format.NewStamp(p.From.Add(p.Step*time.Duration(to)), end)}
+		known := false
 		for _, c := range columns {
-			row.cells = append(row.cells, c.print(from, to))
+			text := c.print(from, to)
+			row.cells, known = append(row.cells, text), known || text != notKnown
 		}
-		t.rows = append(t.rows, row)
+		if known { // gaps are left out
+			t.rows = append(t.rows, row)
+		}
 	}
 	return t
 }
@@ -102,6 +106,9 @@ func (p Plot) columns() []column {
 	return append(out, column{head: "Dropped " + format.Printable(p.Strips[0].Unit), values: dropped})
 }
 
+// notKnown is said of a span without any value.
+const notKnown = "not known"
+
 // print returns the mean of a span, or its last value.
 func (c column) print(from, to int) string {
 	sum, n, last := 0.0, 0.0, math.NaN()
@@ -116,7 +123,7 @@ func (c column) print(from, to int) string {
 	}
 	switch {
 	case math.IsNaN(v):
-		return "not known"
+		return notKnown
 	case c.share:
 		return format.Share(v / 100)
 	}
