@@ -263,17 +263,6 @@ func TestLongestNamesFit(t *testing.T) {
 	}
 }
 
-func BenchmarkFleet(b *testing.B) {
-	f := page.Fleet{Revision: 1}
-	for i := range 100_000 {
-		f.Nodes = append(f.Nodes, page.Node{Role: "client", Name: fmt.Sprintf("host-%d", i*7919%100_000), Zone: fmt.Sprintf("zone-%d", i%30), Revision: 1})
-	}
-	h := testHandler(b, pagetest.Memory{Tree: f})
-	for b.Loop() {
-		get(b, h, "/fleet", false)
-	}
-}
-
 func BenchmarkBuckets(b *testing.B) {
 	h := testHandler(b, pagetest.Memory{Rows: hundredThousand()})
 	for _, target := range []string{"/", "/buckets", "/buckets?sort=name", "/buckets?sort=name&page=1000", "/buckets?q=caller-7", "/buckets?q=no-such-name-anywhere"} {
@@ -283,26 +272,5 @@ func BenchmarkBuckets(b *testing.B) {
 				get(b, h, target, false)
 			}
 		})
-	}
-}
-
-// The fleet's table is paged too: every host may be a node.
-func TestFleetPages(t *testing.T) {
-	f := page.Fleet{Revision: 1}
-	for i := range 120 {
-		f.Nodes = append(f.Nodes, page.Node{Role: "client", Name: fmt.Sprintf("host-%03d", i), Revision: 1})
-	}
-	f.Nodes[77].ReportAge = time.Minute
-	f.Nodes[0].Revision, f.Nodes[1].DirectiveAge = 0, time.Second
-	h := testHandler(t, pagetest.Memory{Tree: f})
-	_, first := get(t, h, "/fleet", true)
-	if strings.Count(first, ">host-") != 50 || !strings.Contains(first, "1–50 of 120") {
-		t.Errorf("first page has %d nodes, want 50 of 120", strings.Count(first, ">host-"))
-	}
-	if late := strings.Index(first, "host-077"); late < 0 || late > strings.Index(first, "host-000") {
-		t.Error("the node without a report is not the first")
-	}
-	if _, last := get(t, h, "/fleet?page=3", true); strings.Count(last, ">host-") != 20 {
-		t.Errorf("last page has %d nodes, want 20", strings.Count(last, ">host-"))
 	}
 }

@@ -42,9 +42,10 @@ func (v view) Fleet() page.Fleet {
 		f.Nodes = append(f.Nodes, webNode(m))
 	}
 	f.SilentZones = v.node.silentZones(now)
-	f.SilentFor = make(map[string]time.Duration, len(f.SilentZones))
+	f.SilentFor, f.SilentIn = make(map[string]time.Duration), make(map[string]string)
 	for _, name := range f.SilentZones {
-		f.SilentFor[name] = now.Sub(v.node.zones[name].lost)
+		z := v.node.zones[name]
+		f.SilentFor[name], f.SilentIn[name] = now.Sub(z.lost), z.region
 	}
 	f.Alone, f.Follows = v.node.alone(), !v.node.leads
 	f.Rollout = webRollout(v.node.rollout(v.state.Rollout))

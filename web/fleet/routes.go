@@ -1,34 +1,49 @@
-// Package fleet has the page of the tree: controllers, aggregators and hosts.
+// Package fleet has the page of the tree: controllers, aggregators and hosts,
+// and the rollout of a configuration.
 package fleet
 
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/page"
 )
 
 // site serves the page.
-type site struct{ *page.Site }
+type site struct {
+	*page.Site
+	rates rates
+}
 
 // Routes returns the page and its forms.
 func Routes(p *page.Site) []page.Route {
-	s := site{p}
+	s := &site{Site: p}
 	return []page.Route{
 		{Pattern: "GET /fleet", Procedure: grlv1connect.ViewServiceGetFleetProcedure, Serve: s.serve},
+		{Pattern: "POST /fleet/rollout", Procedure: grlv1connect.ConfigServiceFinishRolloutProcedure, Serve: s.finish},
 	}
 }
 
-func (s site) serve(w http.ResponseWriter, r *http.Request) {
-	number, err := strconv.Atoi(r.URL.Query().Get("page"))
-	if err != nil {
-		number = 1
-	}
-	view := newFleetView(s.Backend.Fleet(), number)
+func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	s.render(w, r, http.StatusOK, newFinish(""))
+}
+
+// render shows the page, with the form as it was handed in.
+func (s *site) render(w http.ResponseWriter, r *http.Request, status int, form finishView) {
+	now, state := time.Now(), s.Backend.Fleet()
+	v := newView(&state, s.rates.look(now, state.Nodes), now)
+	out := look(v, newQuery(r.URL.Query()))
+	out.Configurator = s.configurator(r, now)
 	if page.Fragment(r) {
-		s.Render(w, r, http.StatusOK, fleetRegion(view))
+		s.Render(w, r, status, fleetRegion(out))
 		return
 	}
-	s.Render(w, r, http.StatusOK, fleetPage(s.Page(r, "Fleet", "/fleet"), view))
+	out.MayFinish = state.Rollout != nil && s.Services.Config != nil && page.May(r.Context(), grlv1connect.ConfigServiceFinishRolloutProcedure)
+	p := s.Page(r, "Fleet", "/fleet")
+	if revision, err := strconv.ParseUint(r.URL.Query().Get("finished"), 10, 64); err == nil && revision > 0 {
+		p.Notices = append(p.Notices, finished(v, revision))
+	}
+	s.Render(w, r, status, fleetPage(p, out, form))
 }

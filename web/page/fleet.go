@@ -24,8 +24,9 @@ type Fleet struct {
 	// nothing is, sorted: the kill switch.
 	AllDisabled bool
 	Disabled    []string
-	// SilentFor is since when, for each of them.
+	// SilentFor is since when, and SilentIn in which region, for each of them.
 	SilentFor map[string]time.Duration
+	SilentIn  map[string]string
 	// Rollout of the configuration, zone by zone; nil: it is not.
 	Rollout *Rollout
 	// Follows says that another controller of the group leads.
