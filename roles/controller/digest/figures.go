@@ -28,10 +28,11 @@ func (d *Digest) units(b *limiter.Bucket) []unit {
 	var units []unit
 	at := make(map[limiter.CellID]int)
 	for _, id := range d.buckets[b.FullName()] {
-		gate := b.Gate(id)
-		if (id.Instance != "") != (b.Scope != limiter.Global) || (id.Caller != "") != b.HasCallers() && id != gate {
+		callers := (id.Caller != "") == b.HasCallers() || b.Share == limiter.MaxMin // which the candidate is beside
+		if (id.Instance != "") != (b.Scope != limiter.Global) || !callers {
 			continue
 		}
+		gate := b.Gate(id)
 		i, ok := at[gate]
 		if !ok {
 			i = len(units)
