@@ -2,6 +2,7 @@ package overview
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -38,10 +39,11 @@ var alertWords = map[grlv1.AlertRule]string{
 	grlv1.AlertRule_ALERT_RULE_AUDIT_BROKEN:      "Audit is broken",
 }
 
-// decisions are alerts that fire, caps about to end, proposals that wait, and
-// shadow that is ready, in that order, as many as there is room for.
+// decisions are alerts that fire, a rollout that stopped, caps about to end,
+// proposals that wait, and shadow that is ready, in that order, as many as there
+// is room for.
 func (s site) decisions(ctx context.Context, v *view, now time.Time) []decision {
-	all := s.firing(ctx, now)
+	all := append(s.firing(ctx, now), stopped(s.Backend.Fleet().Rollout, now)...)
 	for _, c := range v.Caps.ending {
 		all = append(all, endingCap(c, now))
 	}
@@ -76,6 +78,18 @@ func (s site) firing(ctx context.Context, now time.Time) []decision {
 		})
 	}
 	return out
+}
+
+// stopped says that a rollout stopped by itself.
+func stopped(r *page.Rollout, now time.Time) []decision {
+	if r == nil || !r.Stopped {
+		return nil
+	}
+	return []decision{{
+		Icon: "changes", Kind: "due", Lead: fmt.Sprintf("The rollout of r%d stopped:", r.Revision), Text: format.Sentence(format.Printable(r.Reason)),
+		Link: page.Crumb{Name: "Finish or roll back", Path: "/changes"},
+		At:   format.NewStamp(r.StepAt, now), AtAll: true,
+	}}
 }
 
 func endingCap(c *grlv1.CapView, now time.Time) decision {

@@ -61,6 +61,9 @@ func newTree(f page.Fleet) tree {
 	if f.Revision > 0 {
 		t.Facts = append(t.Facts, fmt.Sprintf("r%d", f.Revision))
 	}
+	if r := f.Rollout; r != nil && !r.Stopped {
+		t.Facts = append(t.Facts, fmt.Sprintf("r%d is in %d of %s", r.Revision, len(r.Reached), format.Plural(len(r.Reached)+len(r.Waiting), "zone")))
+	}
 	if behind > 0 {
 		t.Facts = append(t.Facts, format.Plural(behind, "node")+" behind")
 	}
