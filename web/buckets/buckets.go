@@ -29,11 +29,11 @@ type bucketsView struct {
 	Revision string // "r1482"; empty: none yet
 	MayAdd   bool
 
-	Buckets, Services int // counts of all
-
 	cells []limiter.CellID // of Rows
 
-	Names suggested // of a whole page only
+	// Of a whole page only.
+	Buckets, Services int // counts of all
+	Names             suggested
 }
 
 // suggested is what filters suggest.
@@ -82,8 +82,6 @@ func newBucketsView(cells []page.Cell, q query) bucketsView {
 	if len(found) == 0 {
 		v.Similar, _ = findSimilar(cells, q.Text)
 	}
-	v.Buckets = countBuckets(cells, func(c *page.Cell) bool { return c.Cap == "" })
-	v.Services = len(namesOf(cells, func(c *page.Cell) string { return c.Service }))
 	return v
 }
 
@@ -180,10 +178,12 @@ func sparkLabel(values []float64) string {
 	return "Offered load of the last 24 hours, " + format.RPS(low) + " to " + format.RPS(high) + " rps"
 }
 
-// suggest fills in what filters suggest.
+// suggest fills in what filters suggest, and how many services there are.
 func (v *bucketsView) suggest(cells []page.Cell) {
+	services := namesOf(cells, func(c *page.Cell) string { return c.Service })
+	v.Services = len(services)
 	v.Names = suggested{
-		Services: first(namesOf(cells, func(c *page.Cell) string { return c.Service })),
+		Services: first(services),
 		Owners:   first(namesOf(cells, func(c *page.Cell) string { return c.Owner })),
 		Callers:  first(namesOf(cells, func(c *page.Cell) string { return c.Caller })),
 	}

@@ -80,7 +80,7 @@ func TestSimilarIsFast(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("%v", took)
-	if took > time.Second { // 0.05 s on a machine with nothing else to do
+	if took > 5*time.Second { // 0.05 s on a machine with nothing else to do
 		t.Errorf("took %v", took)
 	}
 }
