@@ -28,21 +28,23 @@ func (l load) Offered(service string, match limiter.Match) (float64, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	best, known := l.node.pairsOffered(now, service, match)
+	told, known := l.node.pairsOffered(now, service, match) // by details, whose windows are rough
+	measured, exact := 0.0, false
 	for name, b := range l.node.buckets {
 		if b.Service != service || b.Cap != nil || !same(b.Match.Procedure, match.Procedure) || !covers(b.Match.Caller, match.Caller) {
 			continue
 		}
-		known = true
-		reaches := 0.0
+		before := l.node.droppedBefore(b, match)
 		if same(b.Match.Caller, match.Caller) || b.HasCallers() {
-			reaches = l.node.bucketOffered(b, match.Caller)
+			measured, exact = max(measured, l.node.bucketOffered(b, match.Caller)+before), true
 		} else {
-			reaches = l.node.callersOffered(now, name, match.Caller)
+			told, known = max(told, l.node.callersOffered(now, name, match.Caller)+before), true
 		}
-		best = max(best, reaches+l.node.droppedBefore(b, match))
 	}
-	return best, known
+	if measured > 0 {
+		return measured, true
+	}
+	return told, known || exact
 }
 
 // bucketOffered sums the cells of a bucket whose callers match.
