@@ -70,6 +70,7 @@ type Controller struct {
 	alerts  alerts
 
 	sights sights
+	sparks sparks
 	firing func() int // alerts that fire; nil: none is judged
 
 	reloading sync.Mutex // serialises reload; taken before mu
@@ -78,6 +79,8 @@ type Controller struct {
 	mu    sync.Mutex // guards all below
 	node  *node
 	ended bool
+
+	kept kept
 
 	leadership store.Leadership  // nil: it does not lead
 	state      ledger.State      // that is installed
@@ -131,7 +134,7 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 
 		installed: make(chan struct{}),
 	}
-	c.node.before = before
+	c.node.before, c.kept.since = before, now
 	if c.engine == nil {
 		c.engine = o.Store
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"grl/limiter"
 	"grl/web/page"
 )
 
@@ -19,16 +18,6 @@ func (v view) Total() page.Load { return v.sight().total }
 
 // Parts returns what a bucket is offered now by zone.
 func (v view) Parts(bucket, instance string) []page.Part { return nil }
-
-// Series returns a line of points of what was counted.
-func (v view) Series(ctx context.Context, q page.SeriesQuery) (page.Series, error) {
-	return page.Series{From: q.From, Step: q.Step}, nil
-}
-
-// Sparks returns what cells were offered in the last day.
-func (v view) Sparks(ctx context.Context, cells []limiter.CellID) ([][]float64, error) {
-	return make([][]float64, len(cells)), nil
-}
 
 // Limits returns the limits that a bucket had.
 func (v view) Limits(ctx context.Context, bucket, instance string, since time.Time) ([]page.LimitChange, error) {

@@ -62,12 +62,19 @@ func (c *Controller) flush(ctx context.Context, now time.Time, all bool) {
 			})
 		}
 	}
+	complete := now.Add(-settled).Truncate(time.Minute)
 	for at, list := range samples {
 		if err := c.opts.Store.AppendMinute(ctx, time.Unix(at*60, 0), list); err != nil {
 			c.metrics.lost.Add(float64(len(list)))
+			c.mu.Lock()
+			c.kept.lose(time.Unix(at*60, 0))
+			c.mu.Unlock()
 			c.opts.Log.ErrorContext(ctx, "lost a minute of history", "minute", time.Unix(at*60, 0).UTC(), "cells", len(list), "err", err)
 		}
 	}
+	c.mu.Lock()
+	c.kept.flushed = complete
+	c.mu.Unlock()
 	if len(zones) > 0 {
 		if err := c.opts.Store.SawZones(ctx, zones, now); err != nil {
 			c.opts.Log.WarnContext(ctx, "cannot note zones", "err", err)
