@@ -828,7 +828,9 @@ type ListPolicyRevisionsRequest struct {
 	// Only revisions below this one; 0: from the newest.
 	Before uint64 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
 	// At most; 0: 100. At most 1,000.
-	PageSize      uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Only those of them that made, changed or removed the policy of this name.
+	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -875,6 +877,13 @@ func (x *ListPolicyRevisionsRequest) GetPageSize() uint32 {
 		return x.PageSize
 	}
 	return 0
+}
+
+func (x *ListPolicyRevisionsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type ListPolicyRevisionsResponse struct {
@@ -3502,10 +3511,11 @@ const file_grl_v1_rlc_proto_rawDesc = "" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12&\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x12.grl.v1.PolicyModeR\x04mode\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x18\n" +
-	"\abuckets\x18\x05 \x01(\rR\abuckets\"Q\n" +
+	"\abuckets\x18\x05 \x01(\rR\abuckets\"e\n" +
 	"\x1aListPolicyRevisionsRequest\x12\x16\n" +
 	"\x06before\x18\x01 \x01(\x04R\x06before\x12\x1b\n" +
-	"\tpage_size\x18\x02 \x01(\rR\bpageSize\"M\n" +
+	"\tpage_size\x18\x02 \x01(\rR\bpageSize\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"M\n" +
 	"\x1bListPolicyRevisionsResponse\x12.\n" +
 	"\trevisions\x18\x01 \x03(\v2\x10.grl.v1.RevisionR\trevisions\"^\n" +
 	"\x11RequestRunRequest\x12\x17\n" +

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"bytes"
 	"context"
 
 	"grl/policy"
 	"grl/policy/policyfile"
 	grlv1 "grl/proto/grl/v1"
 	"grl/roles/controller/desk"
+	"grl/store/ledger"
 )
 
 // policyService serves grlv1connect.PolicyServiceHandler.
@@ -79,6 +81,9 @@ func (s policyService) ListPolicyRevisions(ctx context.Context, r *grlv1.ListPol
 		return nil, err
 	}
 	rows, err := pageSize(r.GetPageSize())
+	if err == nil {
+		err = checkName("name", r.GetName())
+	}
 	if err != nil {
 		return nil, s.rpcError(ctx, err)
 	}
@@ -86,9 +91,45 @@ func (s policyService) ListPolicyRevisions(ctx context.Context, r *grlv1.ListPol
 	if err != nil {
 		return nil, s.rpcError(ctx, err)
 	}
+	if name := r.GetName(); name != "" {
+		if revisions, err = s.ofPolicy(ctx, name, revisions); err != nil {
+			return nil, s.rpcError(ctx, err)
+		}
+	}
 	out := &grlv1.ListPolicyRevisionsResponse{}
 	for _, revision := range revisions {
 		out.Revisions = append(out.Revisions, fromRevision(revision))
+	}
+	return out, nil
+}
+
+// ofPolicy returns those of revisions, the newest first, at which a policy differs
+// from the revision before.
+func (s policyService) ofPolicy(ctx context.Context, name string, revisions []ledger.Revision) ([]ledger.Revision, error) {
+	text := func(revision uint64) ([]byte, error) {
+		if revision == 0 {
+			return nil, nil // there were none
+		}
+		set, err := s.Ledger.Policies(ctx, revision)
+		return set.Texts[name], err
+	}
+	var out []ledger.Revision
+	var is []byte
+	for i, revision := range revisions {
+		if i == 0 {
+			var err error
+			if is, err = text(revision.Number); err != nil {
+				return nil, err
+			}
+		}
+		before, err := text(revision.Number - 1)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(before, is) {
+			out = append(out, revision)
+		}
+		is = before
 	}
 	return out, nil
 }
