@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -164,13 +165,26 @@ func CheckConfig(file string) error {
 	return nil
 }
 
+// shown is a value as it may be logged: of the address that alerts are sent to the
+// server alone, since its path is often what proves who sends.
+func shown(k Key) any {
+	address, ok := k.Default.(string)
+	if u, err := url.Parse(address); ok && k.Name == "controller.alert_webhook" {
+		if err != nil {
+			return "…"
+		}
+		return u.Scheme + "://" + u.Host + "/…"
+	}
+	return k.Default
+}
+
 // changes lists what differs between two configurations as "key=value" of b.
 func changes(a, b Config) []string {
 	var list []string
 	before := keysOf(a)
 	for i, k := range keysOf(b) {
 		if !reflect.DeepEqual(before[i].Default, k.Default) {
-			list = append(list, fmt.Sprintf("%s=%v", k.Name, k.Default))
+			list = append(list, fmt.Sprintf("%s=%v", k.Name, shown(k)))
 		}
 	}
 	return list

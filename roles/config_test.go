@@ -323,3 +323,15 @@ func TestLeadsTo(t *testing.T) {
 		}
 	}
 }
+
+// What is logged of the address that alerts are sent to does not tell its path,
+// which may be secret.
+func TestLoggedSettingsTellNoSecret(t *testing.T) {
+	c := Default()
+	c.Controller.AlertWebhook = "https://hooks.example.com/services/T0/secret-path?key=secret-key"
+	c.Controller.DB = "elsewhere"
+	want := []string{"controller.db=elsewhere", "controller.alert_webhook=https://hooks.example.com/…"}
+	if got := changes(Default(), c); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -50,8 +50,9 @@ func (c *Controller) newAlerts() {
 	c.alerts.sender = notify.New(notify.Options{
 		URL: config.AlertWebhook, SecretFile: config.AlertWebhookSecretFile, PublicURL: config.PublicURL, Log: c.opts.Log,
 	})
-	if c.opts.Registry != nil {
-		c.opts.Registry.MustRegister(alertGauge{c})
+	c.opts.Registry.MustRegister(alertGauge{c})
+	if !config.Regional() {
+		c.firing = c.countFiring
 	}
 }
 

@@ -193,28 +193,32 @@ func (n *node) alertChild(now time.Time, c *child, at func(string) *alert.Zone) 
 // ends.
 func (c *Controller) watchAudit(ctx context.Context) error {
 	for ctx.Err() == nil && !c.opts.Config.Regional() {
-		found, err := c.ledger.VerifyAudit(ctx)
-		if ctx.Err() != nil {
-			return nil
+		wait := auditEvery
+		if err := c.checkAudit(ctx); err != nil {
+			wait = auditAgain
 		}
-		c.alerts.mu.Lock()
-		if err == nil {
-			c.alerts.audit = page.AuditCheck{At: time.Now(), Entries: found.Entries, Hash: found.Hash, Broken: found.Broken, Reason: found.Reason}
-			c.alerts.lost = ""
-		} else {
-			c.alerts.lost = "the store does not answer"
-		}
-		c.alerts.mu.Unlock()
-		switch {
-		case err != nil:
-			c.opts.Log.ErrorContext(ctx, "cannot go through the audit", "err", err)
-			pause(ctx, auditAgain)
-		default:
-			if found.Broken > 0 {
-				c.opts.Log.ErrorContext(ctx, "the audit does not hold", "entry", found.Broken, "reason", found.Reason)
-			}
-			pause(ctx, auditEvery)
-		}
+		pause(ctx, wait)
+	}
+	return nil
+}
+
+// checkAudit goes through the audit. What is wrong with it is logged, and alerted.
+func (c *Controller) checkAudit(ctx context.Context) error {
+	found, err := c.ledger.VerifyAudit(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.alerts.mu.Lock()
+	defer c.alerts.mu.Unlock()
+	if err != nil {
+		c.alerts.lost = "the store does not answer"
+		c.opts.Log.ErrorContext(ctx, "cannot go through the audit", "err", err)
+		return err
+	}
+	c.alerts.lost = ""
+	c.alerts.audit = page.AuditCheck{At: time.Now(), Entries: found.Entries, Hash: found.Hash, Broken: found.Broken, Reason: found.Reason}
+	if found.Broken > 0 {
+		c.opts.Log.ErrorContext(ctx, "the audit does not hold", "entry", found.Broken, "reason", found.Reason)
 	}
 	return nil
 }

@@ -29,3 +29,32 @@ func TestConfigOfARegion(t *testing.T) {
 		}
 	}
 }
+
+func TestConfigOfAlerts(t *testing.T) {
+	const hook = "https://alerts.example.com/grl/secret-path"
+	for _, tt := range []struct {
+		name   string
+		change func(*Config)
+		want   string // in the error; empty: valid
+	}{
+		{"nowhere", func(*Config) {}, ""},
+		{"a webhook", func(c *Config) { c.AlertWebhook = hook }, ""},
+		{"a signed one", func(c *Config) { c.AlertWebhook, c.AlertWebhookSecretFile = hook, "secret" }, ""},
+		{"a secret alone", func(c *Config) { c.AlertWebhookSecretFile = "secret" }, "there is no alert_webhook"},
+		{"no URL", func(c *Config) { c.AlertWebhook = "alerts.example.com/secret-path" }, "controller.alert_webhook: no URL"},
+		{"another scheme", func(c *Config) { c.AlertWebhook = "file:///secret-path" }, "controller.alert_webhook: no URL"},
+		{"a broken one", func(c *Config) { c.AlertWebhook = "http://secret-path\x7f" }, "controller.alert_webhook: no URL"},
+		{"with a password", func(c *Config) { c.AlertWebhook = "https://ann:secret-path@alerts.example.com" }, "has a name or password in it"},
+		{"of a region", func(c *Config) { c.AlertWebhook, c.Region, c.Parent = hook, "eu", []string{"http://parent"} }, "the parent does"},
+	} {
+		c := Default()
+		tt.change(&c)
+		err := c.Validate()
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret-path") {
+			t.Errorf("%s: the error tells what may be secret: %v", tt.name, err)
+		}
+	}
+}
