@@ -1,7 +1,9 @@
 package changes
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	grlv1 "grl/proto/grl/v1"
@@ -72,6 +74,21 @@ func capText(e *grlv1.AuditEntry) string {
 		return "cap " + capValue(e.GetBefore()) + " → " + capValue(e.GetAfter())
 	}
 	return ""
+}
+
+// capOn is what a cap is on: "promo-batch → payments".
+func capOn(e *grlv1.AuditEntry) string {
+	var c aCap
+	for _, text := range []string{e.GetAfter(), e.GetBefore()} {
+		if err := json.Unmarshal([]byte(text), &c); err == nil && c.Service != "" {
+			on := cmp.Or(c.Caller, "*") + " → " + c.Service
+			if c.Procedure != "" {
+				on += ", " + c.Procedure
+			}
+			return format.Printable(on)
+		}
+	}
+	return format.Printable(strings.Join(e.GetSubjects(), ", "))
 }
 
 func capValue(text string) string {

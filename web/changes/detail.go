@@ -49,7 +49,7 @@ func newDetail(e *grlv1.AuditEntry) *detail {
 	if e.GetForced() {
 		add("Guard rails", "passed by force")
 	}
-	add("Hash", hex.EncodeToString(e.GetHash()))
+	add("Hash", hex.EncodeToString(e.GetHash()[:min(len(e.GetHash()), 8)])+"…")
 	return d
 }
 

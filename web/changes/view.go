@@ -43,8 +43,7 @@ type checked struct {
 	Known   bool
 	At      format.Stamp
 	Entries string
-	Hash    string // the beginning of it
-	Whole   string
+	Hash    string // of the newest entry
 	Broken  string // what does not hold; "": all does
 }
 
@@ -76,7 +75,7 @@ type label struct {
 
 func (s site) newView(ctx context.Context, q query, f found) view {
 	now := time.Now()
-	v := view{Query: q, MayBack: page.May(ctx, grlv1connect.ConfigServiceRollbackProcedure), Anything: len(f.Entries) > 0, Checked: s.checked(now), Export: q.url("/changes.jsonl", q.Before, 0)}
+	v := view{Query: q, MayBack: page.May(ctx, grlv1connect.ConfigServiceRollbackProcedure), Anything: len(f.Entries) > 0, Checked: s.checked(now), Export: q.url("/changes/export", q.Before, 0)}
 	for _, k := range kinds {
 		v.Kinds = append(v.Kinds, k.Choice)
 	}
@@ -148,8 +147,8 @@ func (s site) checked(now time.Time) checked {
 	if a.At.IsZero() {
 		return checked{}
 	}
-	c := checked{Known: true, At: format.NewStamp(a.At, now), Entries: format.Count(a.Entries), Whole: hex.EncodeToString(a.Hash)}
-	c.Hash = c.Whole[:min(len(c.Whole), 12)]
+	c := checked{Known: true, At: format.NewStamp(a.At, now), Hash: hex.EncodeToString(a.Hash)}
+	c.Entries = strings.Replace(format.Plural(int(a.Entries), "entry"), "entrys", "entries", 1)
 	if a.Broken > 0 {
 		c.Broken = "entry " + format.Count(a.Broken) + ": " + format.Printable(a.Reason)
 	}
@@ -216,6 +215,23 @@ func kindText(e *grlv1.AuditEntry) string {
 	return format.Printable(kind)
 }
 
+// countText counts the buckets of subjects, which may have services among them.
+func countText(subjects []string) string {
+	buckets := 0
+	for _, s := range subjects {
+		if strings.Contains(s, "/") {
+			buckets++
+		}
+	}
+	if buckets == 0 {
+		return format.Plural(len(subjects), "service")
+	}
+	if last := subjects[len(subjects)-1]; !strings.Contains(last, "/") && strings.HasPrefix(last, "and ") {
+		return format.Plural(buckets, "bucket") + " " + format.Printable(last) // "and 12 more"
+	}
+	return format.Plural(buckets, "bucket")
+}
+
 // whatOf names what an entry is about: one thing by its name, many by their
 // number.
 func whatOf(e *grlv1.AuditEntry) label {
@@ -225,12 +241,14 @@ func whatOf(e *grlv1.AuditEntry) label {
 		return label{Text: "none"}
 	case ofConfiguration[strings.TrimPrefix(e.GetAction(), "refused.")]:
 		if len(subjects) > 1 {
-			return label{Text: format.Plural(len(subjects), "bucket")}
+			return label{Text: countText(subjects)}
 		}
 		if strings.Contains(subjects[0], "/") {
 			l := page.NewLabel(subjects[0], "", "", "")
 			return label{Bucket: &l}
 		}
+	case strings.HasPrefix(e.GetAction(), "cap."):
+		return label{Text: capOn(e), Path: "/caps"}
 	case len(subjects) == 1:
 		text := format.Printable(subjects[0])
 		if name, ok := strings.CutPrefix(subjects[0], "policy "); ok {
