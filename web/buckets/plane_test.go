@@ -108,6 +108,45 @@ func TestRowsAreThoseOfTheAPI(t *testing.T) {
 	})
 }
 
+// Sparklines have the means over 20 minutes of what the history has.
+func TestSparklinesAreTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := rolestest.NewPlane(t, limits)
+		p.Controller()
+		p.Aggregator("a", "z1", "r1")
+		host := p.Host("h", "z1", "r1", "payments", "a")
+		time.Sleep(20 * time.Minute)
+		for _, rps := range []int{2, 6} {
+			for range 20 * 60 * rps {
+				time.Sleep(time.Second / time.Duration(rps))
+				host.Service("payments").Decide("web", "Write")
+			}
+		}
+		time.Sleep(3 * time.Minute) // all is reported, and its minute written
+		synctest.Wait()
+
+		means := make(map[int64]float64) // start of 20 minutes → requests per second
+		for _, m := range p.History("payments/everything") {
+			means[m.GetStartMs()/(20*60_000)] += float64(m.GetOffered()) / (20 * 60)
+		}
+		high := 0.0
+		for _, rps := range means {
+			high = max(high, rps)
+		}
+		if math.Abs(high-6) > 0.2 {
+			t.Fatalf("the history has at most %v rps over 20 minutes, want 6", high)
+		}
+		_, body := pagetest.Get(t, p.Pages(), pagetest.Admin, "/buckets?q=everything", true)
+		m := regexp.MustCompile(`Offered load of the last 24 hours, [0-9.]+ to ([0-9.]+) rps`).FindStringSubmatch(body)
+		if m == nil {
+			t.Fatalf("no sparkline:\n%s", body)
+		}
+		if got, err := strconv.ParseFloat(m[1], 64); err != nil || math.Abs(got-high) > 0.02 {
+			t.Errorf("the sparkline reaches %s rps, the history %v", m[1], high)
+		}
+	})
+}
+
 // Who may not change limits is not led to the form for a new bucket; the region
 // that updates is part of the page.
 func TestViewersAndFragments(t *testing.T) {

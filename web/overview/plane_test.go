@@ -93,6 +93,18 @@ func TestFiguresAreThoseOfTheAPI(t *testing.T) {
 				t.Errorf("no %q in:\n%s", want, text)
 			}
 		}
+		// The means are those of what the history of the bucket that all pass has.
+		minutes := p.History("payments/everything")
+		var offered, admitted, dropped float64
+		for _, m := range minutes {
+			offered, admitted, dropped = offered+float64(m.GetOffered()), admitted+float64(m.GetAdmitted()), dropped+float64(m.GetDropped())
+		}
+		seconds := 60 * float64(len(minutes))
+		for name, want := range map[string]float64{"Offered": offered / seconds, "Admitted": admitted / seconds, "Dropped": dropped / seconds} {
+			if got := figure(t, text, name+` [0-9.,]+ rps (?:[0-9.]+% of offered )?mean 1 h ([0-9.,]+)`); math.Abs(got-want) > 0.01*want+0.05 {
+				t.Errorf("mean of %s %v rps, the history says %v in %d minutes", name, got, want, len(minutes))
+			}
+		}
 		viewer := access.Person{Name: "vera", Level: access.Viewer, By: "session", Session: "1"}
 		if _, body := pagetest.Get(t, p.Pages(), viewer, "/", false); strings.Contains(body, "Place a cap") {
 			t.Error("a viewer is shown how to cap")
