@@ -51,9 +51,6 @@ func (c *Controller) newAlerts() {
 		URL: config.AlertWebhook, SecretFile: config.AlertWebhookSecretFile, PublicURL: config.PublicURL, Log: c.opts.Log,
 	})
 	c.opts.Registry.MustRegister(alertGauge{c})
-	if !config.Regional() {
-		c.firing = c.countFiring
-	}
 }
 
 // watchOver judges and sends until ctx ends.
