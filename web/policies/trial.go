@@ -1,0 +1,342 @@
+package policies
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"grl/limiter"
+	"grl/policy"
+	"grl/policy/backtest"
+	"grl/policy/policyfile"
+	"grl/web/page"
+)
+
+const (
+	// trialSpan is how far back a trial looks: what a controller keeps.
+	trialSpan = 5 * 7 * 24 * time.Hour
+	// leastSpan is the least history that leaves something to test: what Lengths
+	// needs to learn from, and a day.
+	leastSpan = 8 * 24 * time.Hour
+	// trialTime bounds one trial, with all that it waits for.
+	trialTime = 2 * time.Second
+	// mostTrials is how many of all people run at a time.
+	mostTrials = 2
+	// sampleCells is how many cells a policy is tried on at most besides the one
+	// that is shown.
+	sampleCells = 24
+	// keptTrials is how many results are remembered.
+	keptTrials = 64
+)
+
+// trials runs policies on the past: one at a time for each person, a few for all,
+// and each only once. It may be used concurrently.
+type trials struct {
+	slots chan struct{} // one for each that may run
+
+	mu     sync.Mutex        // guards all below
+	under  map[string]*turn  // person → the one under way
+	done   map[string]*trial // by what was tried
+	oldest []string          // keys of done, in the order they came
+}
+
+// turn is a trial under way.
+type turn struct{ give context.CancelCauseFunc }
+
+func newTrials() *trials {
+	return &trials{slots: make(chan struct{}, mostTrials), under: make(map[string]*turn), done: make(map[string]*trial)}
+}
+
+// errSuperseded says that the same person asked for something else meanwhile.
+var errSuperseded = errors.New("another preview was asked for")
+
+// begin waits for a turn; a trial of the same person that is under way is given
+// up. The context ends after trialTime, and end must be called.
+func (t *trials) begin(ctx context.Context, person string) (_ context.Context, end func(), _ error) {
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	ctx, give := context.WithCancelCause(ctx)
+	own := &turn{give}
+	t.mu.Lock()
+	if before := t.under[person]; before != nil {
+		before.give(errSuperseded)
+	}
+	t.under[person] = own
+	t.mu.Unlock()
+	leave := func() {
+		t.mu.Lock()
+		if t.under[person] == own {
+			delete(t.under, person)
+		}
+		t.mu.Unlock()
+		give(nil)
+		cancel()
+	}
+	select {
+	case t.slots <- struct{}{}:
+		return ctx, func() { <-t.slots; leave() }, nil
+	case <-ctx.Done():
+		cause := context.Cause(ctx)
+		leave()
+		return nil, nil, cause
+	}
+}
+
+// known returns a result that is remembered; nil: there is none.
+func (t *trials) known(key string) *trial {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.done[key]
+}
+
+func (t *trials) keep(key string, result *trial) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done[key] == nil {
+		t.oldest = append(t.oldest, key)
+	}
+	t.done[key] = result
+	if len(t.oldest) > keptTrials {
+		delete(t.done, t.oldest[0])
+		t.oldest = slices.Delete(t.oldest, 0, 1)
+	}
+}
+
+// trial is what a policy would have done in the past. It is not changed once it
+// is made.
+type trial struct {
+	Cell page.Cell
+	// Days is how much history there is of the cell.
+	Days float64
+	// TooLittle says that this is too little to try anything on; the rest is
+	// empty.
+	TooLittle bool
+	// Ignored is how many minutes do not teach: grl dropped something then, or the
+	// policy says so.
+	Ignored int
+	Step    time.Duration
+	After   *backtest.Result
+	// Before is what the policy that computes the bucket now would have done; nil:
+	// none does.
+	Before     *backtest.Result
+	BeforeName string // of that policy
+	Sample     []sampled
+	// Cut says that there was no time for the whole sample.
+	Cut bool
+	// Cells is how many cells the policy computes, of so many buckets.
+	Cells, Buckets int
+}
+
+// sampled is what came of one cell of the sample.
+type sampled struct {
+	Cell            page.Cell
+	FD, H           float64
+	dropped, volume float64
+}
+
+// share returns the share of the normal volume of the sample that would have been
+// falsely dropped; NaN of nothing.
+func (t *trial) share() float64 {
+	dropped, volume := 0.0, 0.0
+	for _, s := range t.Sample {
+		dropped, volume = dropped+s.dropped, volume+s.volume
+	}
+	return dropped / volume
+}
+
+// keyOf names a trial by all that it depends on.
+func keyOf(text []byte, before *policy.Spec, cell limiter.CellID, cells int, now time.Time) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %d %d", text, cell, cells, now.Truncate(time.Hour).Unix())
+	if before != nil {
+		fmt.Fprintf(h, " %+v", *before)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// try runs a policy on the past of a cell, and on that of a sample of all that it
+// computes; before is what it is compared with, nil: the limit of today.
+func (s site) try(ctx context.Context, person string, text []byte, spec, before *policy.Spec, found matched, cell page.Cell) (*trial, error) {
+	now := time.Now()
+	key := keyOf(text, before, cell.ID(), len(found.cells), now)
+	if known := s.trials.known(key); known != nil {
+		return known, nil
+	}
+	ctx, end, err := s.trials.begin(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	t := &trial{Cell: cell, Step: stepOf(spec), Cells: len(found.cells), Buckets: found.buckets}
+	if err := s.tryOne(ctx, t, spec, before); err != nil {
+		return nil, causeOf(ctx, err)
+	}
+	if !t.TooLittle {
+		if err := s.trySample(ctx, t, spec, found.cells); err != nil {
+			return nil, causeOf(ctx, err)
+		}
+	}
+	s.trials.keep(key, t)
+	return t, nil
+}
+
+// causeOf returns why a context ended, where that is why there is an error.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// stepOf returns the step of the history that a policy is tried on: a minute, but
+// for one that runs every few minutes, whose trial would take too long.
+func stepOf(spec *policy.Spec) time.Duration {
+	if every, err := policyfile.Every(spec); err == nil && every < time.Hour {
+		return 5 * time.Minute
+	}
+	return time.Minute
+}
+
+func (s site) tryOne(ctx context.Context, t *trial, spec, before *policy.Spec) error {
+	series, ignored, err := s.past(ctx, t.Cell.ID(), spec, t.Step)
+	if err != nil {
+		return err
+	}
+	t.Ignored = ignored
+	length := time.Duration(len(series.RPS)) * series.Step
+	if t.Days = length.Hours() / 24; length < leastSpan {
+		t.TooLittle = true
+		return nil
+	}
+	if t.After, err = run(ctx, series, spec); err != nil || before == nil {
+		return err
+	}
+	t.BeforeName = before.Name
+	if series, _, err = s.past(ctx, t.Cell.ID(), before, t.Step); err == nil {
+		t.Before, err = run(ctx, series, before)
+	}
+	return err
+}
+
+// trySample runs the policy on some of its cells, evenly over all, as far as
+// there is time.
+func (s site) trySample(ctx context.Context, t *trial, spec *policy.Spec, cells []page.Cell) error {
+	t.Sample = []sampled{{t.Cell, t.After.FD, t.After.H, dropped(t.After), volume(t.After)}}
+	for i := range min(sampleCells, len(cells)) {
+		c := cells[i*len(cells)/min(sampleCells, len(cells))]
+		if c.ID() == t.Cell.ID() {
+			continue
+		}
+		series, _, err := s.past(ctx, c.ID(), spec, t.Step)
+		if err == nil && time.Duration(len(series.RPS))*series.Step < leastSpan {
+			continue
+		}
+		var result *backtest.Result
+		if err == nil {
+			result, err = run(ctx, series, spec)
+		}
+		switch {
+		case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+			t.Cut = true
+			return nil
+		case err != nil:
+			return err
+		}
+		t.Sample = append(t.Sample, sampled{c, result.FD, result.H, dropped(result), volume(result)})
+	}
+	return nil
+}
+
+// past reads what a cell was offered. What does not teach is unknown: where grl
+// dropped something, and what the policy ignores.
+func (s site) past(ctx context.Context, cell limiter.CellID, spec *policy.Spec, step time.Duration) (policy.Series, int, error) {
+	to := time.Now().Truncate(time.Hour)
+	read, err := s.Backend.Series(ctx, page.SeriesQuery{
+		Bucket: cell.Bucket, Instance: cell.Instance, Caller: cell.Caller, From: to.Add(-trialSpan), To: to, Step: step,
+	})
+	if err != nil {
+		return policy.Series{}, 0, fmt.Errorf("read history of %q: %w", cell.Bucket, err)
+	}
+	series := policy.Series{Start: read.From, Step: read.Step, RPS: slices.Clone(read.Offered)}
+	service := serviceOf(cell.Bucket)
+	ignored := 0
+	for i, rps := range series.RPS {
+		if policy.Known(rps) && (i < len(read.Dropped) && read.Dropped[i] > 0 || ignores(spec, service, series.Time(i))) {
+			series.RPS[i] = policy.Unknown
+			ignored += int(series.Step / time.Minute)
+		}
+	}
+	return trimmed(series), ignored, nil
+}
+
+// ignores reports whether a time does not teach, as the policy says.
+func ignores(spec *policy.Spec, service string, at time.Time) bool {
+	for _, i := range spec.Ignore {
+		if i.Service.Match(service) && !at.Before(i.From) && at.Before(i.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// trimmed leaves out what is unknown at the beginning and the end.
+func trimmed(s policy.Series) policy.Series {
+	first, last := 0, len(s.RPS)
+	for first < last && !policy.Known(s.RPS[first]) {
+		first++
+	}
+	for first < last && !policy.Known(s.RPS[last-1]) {
+		last--
+	}
+	return policy.Series{Start: s.Time(first), Step: s.Step, RPS: s.RPS[first:last]}
+}
+
+// run holds a policy against a series, with all that a cycle of the configurator
+// applies.
+func run(ctx context.Context, series policy.Series, spec *policy.Spec) (*backtest.Result, error) {
+	every, err := policyfile.Every(spec)
+	if err != nil {
+		return nil, err
+	}
+	kinds := policy.Kinds()
+	kind := kinds[slices.IndexFunc(kinds, func(k policy.Kind) bool { return k.Name == spec.Kind })]
+	return backtest.Run(ctx, backtest.Options{Name: spec.Name, Series: series, Spec: spec, Policy: kind.New(spec), Every: every, Bounds: backtest.Live})
+}
+
+// volume and dropped sum over the steps that were tested and are known.
+func volume(r *backtest.Result) (sum float64) {
+	eachTested(r, func(x, _ float64) { sum += x })
+	return sum
+}
+
+func dropped(r *backtest.Result) (sum float64) {
+	eachTested(r, func(x, limit float64) { sum += max(0, x-limit) })
+	return sum
+}
+
+func eachTested(r *backtest.Result, fn func(x, limit float64)) {
+	for i, x := range r.Series.RPS {
+		if policy.Known(x) && r.Limits[i] > 0 {
+			fn(x, r.Limits[i])
+		}
+	}
+}
+
+// changes counts how often a limit changes.
+func changes(r *backtest.Result) int {
+	n, last := 0, math.NaN()
+	for _, limit := range r.Limits {
+		if policy.Known(limit) {
+			if policy.Known(last) && limit != last {
+				n++
+			}
+			last = limit
+		}
+	}
+	return n
+}
