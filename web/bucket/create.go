@@ -43,9 +43,8 @@ var scopes = []page.Choice{
 
 func readBlueprint(v url.Values) blueprint {
 	return blueprint{
-		draft: readDraft(v), service: strings.TrimSpace(clip(v.Get("service"))), name: strings.TrimSpace(clip(v.Get("bucket"))),
-		owner: strings.TrimSpace(clip(v.Get("owner"))), caller: strings.TrimSpace(clip(v.Get("caller"))),
-		procedure: strings.TrimSpace(clip(v.Get("procedure"))), each: v.Get("each") == "yes", scope: v.Get("scope"),
+		draft: readDraft(v), service: typedText(v, "service"), name: typedText(v, "bucket"), owner: typedText(v, "owner"),
+		caller: typedText(v, "caller"), procedure: typedText(v, "procedure"), each: v.Get("each") == "yes", scope: typedText(v, "scope"),
 	}
 }
 
@@ -157,8 +156,8 @@ func (s site) create(w http.ResponseWriter, r *http.Request) {
 	}
 	got, err := s.add(r, c, b, &p, false)
 	if err != nil {
-		refusal := s.Refusal(r, err)
-		s.answerNew(w, r, refusal.Status, p, &refusal, true)
+		refusal := withoutRails(s.Refusal(r, err))
+		s.answerNew(w, r, refusal.Status, p, refusal, true)
 		return
 	}
 	s.proceed(w, r, query{Service: p.service, Name: p.name, Range: usual}, got.GetRevision().GetNumber())

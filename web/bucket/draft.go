@@ -31,18 +31,24 @@ type regionLimit struct{ region, limit string }
 
 const maxRegionFields = limitsfile.MaxRegions
 
+// typedText returns a value of a form without what cannot be seen, and without
+// the spaces around it.
+func typedText(v url.Values, field string) string {
+	return strings.TrimSpace(format.Printable(clip(v.Get(field))))
+}
+
 func readDraft(v url.Values) draft {
 	d := draft{
-		limit: clip(v.Get("limit")), cand: clip(v.Get("candidate")), behavior: v.Get("behavior"),
-		reason: strings.TrimSpace(v.Get("reason")), force: v.Get("force") == "yes",
+		limit: typedText(v, "limit"), cand: typedText(v, "candidate"), behavior: typedText(v, "behavior"),
+		reason: strings.TrimSpace(format.Printable(v.Get("reason"))), force: v.Get("force") == "yes",
 	}
 	d.base, _ = strconv.ParseUint(v.Get("base"), 10, 64)
 	for i := range maxRegionFields {
-		name := v.Get(fmt.Sprintf("region-name-%d", i))
+		name := typedText(v, regionNameField(i))
 		if name == "" {
 			break
 		}
-		d.regions = append(d.regions, regionLimit{clip(name), clip(v.Get(fmt.Sprintf("region-%d", i)))})
+		d.regions = append(d.regions, regionLimit{name, typedText(v, regionField(i))})
 	}
 	return d
 }

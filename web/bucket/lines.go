@@ -13,7 +13,7 @@ const (
 	// linesFresh is how long what was read of the history is shown again: a new
 	// minute is written once a minute.
 	linesFresh = 10 * time.Second
-	mostLines  = 64
+	mostLines  = 256
 )
 
 // lines keeps what was lately read of the history: pages look at the same again

@@ -14,6 +14,7 @@ import (
 
 const (
 	weekMinutes = 7 * 24 * 60
+	weekPart    = 84 * time.Hour // that is read at once: a series has bounds
 	// mostReplayed bounds the limits of a bucket whose weeks are gone through
 	// here: of more, the guard rails say what would be dropped.
 	mostReplayed = 12
@@ -23,7 +24,8 @@ const (
 // the minute.
 type past struct {
 	instance string
-	series   page.Series
+	from     time.Time
+	offered  []float64 // requests per second, by the minute; NaN: not known
 }
 
 // week reads it for each limit of a bucket; nil: they are too many.
@@ -43,14 +45,17 @@ func (s site) week(ctx context.Context, q query, b *limiter.Bucket, seen *sum) (
 	to := time.Now().UTC().Truncate(time.Minute)
 	var out []past
 	for _, id := range order {
-		series, err := s.lines.read(ctx, s.Backend, page.SeriesQuery{
-			Bucket: q.bucket(), Instance: id.Instance, Caller: id.Caller,
-			From: to.Add(-weekMinutes * time.Minute), To: to, Step: time.Minute,
-		})
-		if err != nil {
-			return nil, err
+		p := past{instance: id.Instance, from: to.Add(-weekMinutes * time.Minute)}
+		for from := p.from; from.Before(to); from = from.Add(weekPart) {
+			series, err := s.lines.read(ctx, s.Backend, page.SeriesQuery{
+				Bucket: q.bucket(), Instance: id.Instance, Caller: id.Caller, From: from, To: from.Add(weekPart), Step: time.Minute,
+			})
+			if err != nil {
+				return nil, err
+			}
+			p.offered = append(p.offered, series.Offered...)
 		}
-		out = append(out, past{id.Instance, series})
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -73,14 +78,14 @@ func replayed(weeks []past, b *limiter.Bucket) replay {
 	var r replay
 	for _, w := range weeks {
 		limit := limitsAt(b, w.instance)
-		for i, offered := range w.series.Offered {
+		for i, offered := range w.offered {
 			if math.IsNaN(offered) {
 				continue
 			}
 			r.known = true
 			r.offered += 60 * offered
 			r.peak = max(r.peak, offered)
-			if over := offered - limit(w.series.From.Add(time.Duration(i)*w.series.Step)); over > 0 {
+			if over := offered - limit(w.from.Add(time.Duration(i)*time.Minute)); over > 0 {
 				r.dropped += 60 * over
 				r.over++
 			}
@@ -167,7 +172,7 @@ func (s site) predict(ctx context.Context, q query, seen *sum, before, after *li
 		o.now = o.wasNow
 	}
 	if len(weeks) == 1 && enforces(before) {
-		o.free = free(weeks[0].series.Offered, &o.was)
+		o.free = free(weeks[0].offered, &o.was)
 	}
 	return o, nil
 }

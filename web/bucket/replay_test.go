@@ -19,11 +19,11 @@ func enforced(rps float64) *limiter.Bucket {
 }
 
 // weekOf is a week of minutes around a mean, some of which are not known.
-func weekOf(r *rand.Rand, mean float64) page.Series {
-	s := page.Series{From: monday, Step: time.Minute, Offered: make([]float64, weekMinutes)}
-	for i := range s.Offered {
-		if s.Offered[i] = mean * (1 + 0.5*math.Sin(float64(i)/700) + 0.1*r.NormFloat64()); r.IntN(50) == 0 {
-			s.Offered[i] = math.NaN()
+func weekOf(r *rand.Rand, mean float64) past {
+	s := past{from: monday, offered: make([]float64, weekMinutes)}
+	for i := range s.offered {
+		if s.offered[i] = mean * (1 + 0.5*math.Sin(float64(i)/700) + 0.1*r.NormFloat64()); r.IntN(50) == 0 {
+			s.offered[i] = math.NaN()
 		}
 	}
 	return s
@@ -36,10 +36,10 @@ func TestReplayed(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	week := weekOf(r, 1000)
 	for _, limit := range []float64{1, 700, 1000, 1499, 1e9} {
-		got := replayed([]past{{"", week}}, enforced(limit))
+		got := replayed([]past{week}, enforced(limit))
 		var offered, admitted float64
 		over, peak := 0, 0.0
-		for _, v := range week.Offered {
+		for _, v := range week.offered {
 			if v != v {
 				continue
 			}
@@ -62,9 +62,9 @@ func TestReplayed(t *testing.T) {
 // TestReplayedByTheHour: a limit by the hour counts at its hour, where the hours
 // are.
 func TestReplayedByTheHour(t *testing.T) {
-	week := page.Series{From: monday, Step: time.Minute, Offered: make([]float64, weekMinutes)}
-	for i := range week.Offered {
-		week.Offered[i] = 100
+	week := past{from: monday, offered: make([]float64, weekMinutes)}
+	for i := range week.offered {
+		week.offered[i] = 100
 	}
 	b := enforced(1000)
 	b.TimeZone = "Europe/Berlin"
@@ -73,7 +73,7 @@ func TestReplayedByTheHour(t *testing.T) {
 		b.Hourly[h] = 1000
 	}
 	b.Hourly[3] = 40
-	got := replayed([]past{{"", week}}, b)
+	got := replayed([]past{week}, b)
 	if got.over != 7*60 || math.Abs(got.dropped-7*3600*60) > 1e-6 {
 		t.Errorf("%d minutes over and %v dropped, want the third hour of 7 days and 60 of 100 in it", got.over, got.dropped)
 	}
@@ -90,10 +90,10 @@ func TestFree(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, present := range []float64{5000, 1400, 900} {
 		week := weekOf(r, 1000)
-		was := replayed([]past{{"", week}}, enforced(present))
-		limit := free(week.Offered, &was)
+		was := replayed([]past{week}, enforced(present))
+		limit := free(week.offered, &was)
 		more := func(rps float64) float64 {
-			is := replayed([]past{{"", week}}, enforced(rps))
+			is := replayed([]past{week}, enforced(rps))
 			return is.share() - was.share()
 		}
 		if limit < leastOfPeak*was.peak || more(limit) > mostDropped {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +52,8 @@ var (
 // shop is a fleet of two hosts in two zones under even load.
 type shop struct {
 	*rolestest.Plane
-	t testing.TB
+	t     testing.TB
+	pause func() // ends the load
 }
 
 // open starts the fleet, and sends 400 requests a second of checkout and 100 of
@@ -83,9 +85,10 @@ func open(t testing.TB, limits string) *shop {
 			}
 		}
 	}()
-	t.Cleanup(func() { close(stop); <-ended })
+	pause := sync.OnceFunc(func() { close(stop); <-ended })
+	t.Cleanup(pause)
 	time.Sleep(20 * time.Second)
-	return &shop{p, t}
+	return &shop{p, t, pause}
 }
 
 // get asks for a page of a bucket.
@@ -147,6 +150,7 @@ func wants(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
 		if !strings.Contains(text, p) {
+			_, text, _ = strings.Cut(text, "Trying again every 2 s. Try now ") // the frame
 			t.Errorf("the page does not say %q: %s", p, text)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"grl/limiter/limitsfile"
 	grlv1 "grl/proto/grl/v1"
@@ -46,7 +47,7 @@ func (s site) save(w http.ResponseWriter, r *http.Request) {
 			s.conflict(w, r, q, d, refused)
 			return
 		}
-		refusal = &refused
+		refusal = withoutRails(refused)
 	}
 	if refusal != nil || preview {
 		s.refuseOr(w, r, q, d, refusal)
@@ -59,6 +60,15 @@ func (s site) save(w http.ResponseWriter, r *http.Request) {
 func (s site) proceed(w http.ResponseWriter, r *http.Request, q query, revision uint64) {
 	q.Saved = revision
 	http.Redirect(w, r, q.path(""), http.StatusSeeOther)
+}
+
+// withoutRails returns a refusal without what guard rails say, which stands beside
+// the tick that passes them.
+func withoutRails(f page.Refusal) *page.Refusal {
+	if f.NeedsForce() {
+		f.Title, f.Text, f.Findings = "Not saved: a guard rail is in the way", "It may be passed by force, with a reason.", nil
+	}
+	return &f
 }
 
 // refuseOr shows the form again with what is wrong, if anything is.
@@ -128,7 +138,7 @@ func textOf(c *configured, name string) string {
 	return ""
 }
 
-// rollback undoes the revision that was just made here.
+// rollback undoes a revision that was made here, and that alone.
 func (s site) rollback(w http.ResponseWriter, r *http.Request) {
 	q, form, ok := sent(w, r)
 	if !ok {
@@ -138,20 +148,13 @@ func (s site) rollback(w http.ResponseWriter, r *http.Request) {
 		s.missingConfig(w, r)
 		return
 	}
-	d := readDraft(url.Values{"base": {form.Get("revision")}})
-	c, err := s.configuration(r.Context(), q.Service, 0)
-	if err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	if d.base < 2 || c.revision != d.base {
-		s.respond(w, r, q, http.StatusConflict, input{refusal: &page.Refusal{
-			Title: "Not rolled back: there is a later revision", Text: "Rolling back would undo that too. Changes shows both.",
-		}})
+	revision, err := strconv.ParseUint(form.Get("revision"), 10, 64)
+	if err != nil || revision == 0 {
+		s.respond(w, r, q, http.StatusUnprocessableEntity, input{refusal: &page.Refusal{Title: "Not rolled back: the form names no revision"}})
 		return
 	}
 	got, err := s.Services.Config.Rollback(r.Context(), &grlv1.RollbackRequest{
-		Revision: d.base - 1, Reason: fmt.Sprintf("undo r%d: %s", d.base, q.bucket()), Force: form.Get("force") == "yes",
+		Revision: revision, Alone: true, Reason: fmt.Sprintf("undo r%d: %s", revision, q.bucket()),
 	})
 	if err != nil {
 		refusal := s.Refusal(r, err)

@@ -61,7 +61,7 @@ func (s site) savedView(ctx context.Context, q query) (savedView, error) {
 		return savedView{}, err
 	}
 	v.say(q.Saved, fleet)
-	if present.revision == q.Saved && q.Saved > 1 && page.MayEdit(ctx, q.Service, present.service.Owner) && page.May(ctx, grlv1connect.ConfigServiceRollbackProcedure) {
+	if q.Saved > 1 && page.MayEdit(ctx, q.Service, present.service.Owner) && page.May(ctx, grlv1connect.ConfigServiceRollbackProcedure) {
 		v.Undo = fmt.Sprint(q.Saved)
 	}
 	return v, nil

@@ -48,7 +48,7 @@ type (
 		cap              bool
 		top              string // y of the end of its line
 	}
-	tick  struct{ class, text, x, y, markY, textY, at string }
+	tick  struct{ class, text, x, y, markY, textY string }
 	label struct {
 		class, text, y     string
 		lead               bool
