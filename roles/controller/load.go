@@ -57,15 +57,15 @@ func (n *node) bucketOffered(b *limiter.Bucket, caller limiter.Pattern) (rps flo
 	return rps
 }
 
-// droppedBefore sums what is dropped of the requests that match by the buckets
-// that are tried before b, which covers the match: those that select a part of
-// it. What they drop does not reach b, and would have reached a cap.
+// droppedBefore sums what is dropped of the requests that match by what is tried
+// before b, which covers the match: running caps, and buckets that select a part
+// of it. What they drop does not reach b, and would have reached a cap.
 func (n *node) droppedBefore(b *limiter.Bucket, match limiter.Match) (rps float64) {
 	for i := range n.states {
 		before := n.states[i].bucket
-		if before == nil || before.Service != b.Service || before.Cap != nil ||
+		if before == nil || before.Service != b.Service ||
 			!covers(match.Caller, before.Match.Caller) || !covers(match.Procedure, before.Match.Procedure) ||
-			same(before.Match.Caller, b.Match.Caller) && same(before.Match.Procedure, b.Match.Procedure) {
+			before.Cap == nil && same(before.Match.Caller, b.Match.Caller) && same(before.Match.Procedure, b.Match.Procedure) {
 			continue
 		}
 		dropped, _ := n.flows[i].shares(n.ticks)
