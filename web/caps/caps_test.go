@@ -319,6 +319,21 @@ func TestExtendAndLift(t *testing.T) {
 	})
 }
 
+// Under a running cap what is offered is still all that callers send.
+func TestEffectUnderACap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		w.must(editor, "/caps", url.Values{"service": {"shop"}, "caller": {"bot"}, "rps": {"200"}, "for": {"1h"}, "reason": {"x"}})
+		time.Sleep(20 * time.Second)
+		_, text := w.effect(editor, url.Values{"service": {"shop"}, "caller": {"bot"}, "rps": {"100"}})
+		near(t, "offered", number(t, text, `Offered now ([\d,.]+) rps`), 800, 0.05)
+		near(t, "dropped already", number(t, text, `by running caps ([\d,.]+) rps`), w.caps()[0].GetDroppedRps(), 0.02)
+		if strings.Contains(text, "shop/all") {
+			t.Errorf("says what a bucket would drop: %s", text)
+		}
+	})
+}
+
 // A cap that ramps out is shown as that, and cannot be extended.
 func TestRampsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

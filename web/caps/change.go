@@ -8,6 +8,7 @@ import (
 	"time"
 
 	grlv1 "grl/proto/grl/v1"
+	"grl/web/format"
 	"grl/web/page"
 )
 
@@ -18,7 +19,7 @@ func (s site) lift(w http.ResponseWriter, r *http.Request) {
 	}
 	id, _, _ := strings.Cut(r.PostForm.Get("cap"), " ")
 	_, err := s.Services.Incident.LiftCap(r.Context(), &grlv1.LiftCapRequest{Id: id})
-	s.then(w, r, err, url.Values{"lifted": {id}}, view{})
+	s.then(w, r, err, url.Values{"lifted": {id}}, view{}, "Not lifted")
 }
 
 // extend has a cap end later: by a span after the end that the page showed, so
@@ -42,7 +43,7 @@ func (s site) extend(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, err := s.Services.Incident.ExtendCap(r.Context(), &grlv1.ExtendCapRequest{Id: id, DurationMs: span.Milliseconds()})
-	s.then(w, r, err, url.Values{"extended": {id}}, v)
+	s.then(w, r, err, url.Values{"extended": {id}}, v, "Not extended")
 }
 
 // laterBy returns how long from now a cap holds whose end moves by a span.
@@ -62,14 +63,19 @@ func laterBy(by, base string, now time.Time) (time.Duration, string) {
 	return span, ""
 }
 
-// then leads to the page that reads an act back, or shows why it was refused.
-func (s site) then(w http.ResponseWriter, r *http.Request, err error, proof url.Values, v view) {
+// then leads to the page that reads an act back, or shows what was not done, and
+// why.
+func (s site) then(w http.ResponseWriter, r *http.Request, err error, proof url.Values, v view, not string) {
 	if err == nil {
 		http.Redirect(w, r, "/caps?"+proof.Encode(), http.StatusSeeOther)
 		return
 	}
 	refusal := s.Refusal(r, err)
-	v.Refusal = &refusal
+	why := refusal.Title
+	if len(refusal.Problems) > 0 {
+		why = refusal.Problems[0].Text
+	}
+	v.Refusal = &page.Refusal{Title: not, Text: format.Sentence(why)}
 	s.arrive(w, r, refusal.Status, v)
 }
 

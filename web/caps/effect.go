@@ -177,6 +177,9 @@ func (f *forecast) facts(q *request, cells []page.Cell, now time.Time) {
 	if f.Known {
 		add("Offered now", format.RPS(f.OfferedRPS)+" rps")
 	}
+	if already := capped(cells, q); already > 0 {
+		add("Dropped already, by running caps", format.RPS(already)+" rps")
+	}
 	if f.Gate.Problem == "" {
 		if f.Known {
 			add("Admitted under the cap", format.RPS(f.OfferedRPS*(1-f.DropShare))+" rps")
@@ -194,13 +197,27 @@ func (f *forecast) facts(q *request, cells []page.Cell, now time.Time) {
 	}
 }
 
+// capped is what running caps drop now of what a cap selects, in requests per
+// second.
+func capped(cells []page.Cell, q *request) (rps float64) {
+	for i := range cells {
+		if c := &cells[i]; c.Service == q.Service && c.Cap != "" && within(c.Selects, q.match()) {
+			rps += c.DroppedRPS
+		}
+	}
+	return rps
+}
+
 // mostRelief is how many buckets are named that would drop less.
 const mostRelief = 3
 
 // relief says what buckets that drop now would drop under the cap, which is
 // tried before them: those whose requests it all selects, and those that it is
-// within.
+// within. Where a cap runs already, who drops what cannot be told apart.
 func (f *forecast) relief(q *request, cells []page.Cell) []page.Fact {
+	if slices.ContainsFunc(cells, func(c page.Cell) bool { return c.Service == q.Service && c.Cap != "" }) {
+		return nil
+	}
 	type relieved struct {
 		cell  *page.Cell
 		ratio float64

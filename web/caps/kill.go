@@ -69,7 +69,7 @@ func (s site) disable(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, err := s.Services.Incident.Disable(r.Context(), request)
-	s.then(w, r, err, url.Values{"switched": {"off"}}, view{Switch: k})
+	s.then(w, r, err, url.Values{"switched": {"off"}}, view{Switch: k}, "Dropping goes on")
 }
 
 // enable undoes disable.
@@ -79,5 +79,5 @@ func (s site) enable(w http.ResponseWriter, r *http.Request) {
 	}
 	request := &grlv1.EnableRequest{Service: r.PostForm.Get("off"), All: r.PostForm.Get("all") == "yes"}
 	_, err := s.Services.Incident.Enable(r.Context(), request)
-	s.then(w, r, err, url.Values{"switched": {"on"}}, view{})
+	s.then(w, r, err, url.Values{"switched": {"on"}}, view{}, "Not enabled")
 }
