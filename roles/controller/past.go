@@ -21,6 +21,7 @@ const (
 	// after a minute: then it is in the history.
 	pastEvery = time.Minute
 	pastLate  = 10 * time.Second
+	pastLeast = 2 * time.Second // between two times
 	// pastChunk is how many cells are read at once: 2 MB each.
 	pastChunk = 16
 	// pastWork is how long is worked before as long a rest.
@@ -37,12 +38,15 @@ type past struct {
 	worked time.Time       // since then without a rest
 }
 
-// keepPast computes the figures at once and then each minute, until ctx ends.
+// keepPast computes the figures at once, then each minute and when limits change,
+// until ctx ends.
 func (c *Controller) keepPast(ctx context.Context) error {
 	p := &past{Controller: c, digest: digest.New(pastCells), limits: newPastLimits(), loaded: make(map[string]bool)}
 	for told := false; ; {
-		began := time.Now()
-		switch err := p.refresh(ctx, began); {
+		c.mu.Lock()
+		installed := c.installed
+		c.mu.Unlock()
+		switch err := p.refresh(ctx, time.Now()); {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !told:
@@ -51,7 +55,21 @@ func (c *Controller) keepPast(ctx context.Context) error {
 		case err == nil:
 			told = false
 		}
-		pause(ctx, time.Until(time.Now().Add(-pastLate).Truncate(pastEvery).Add(pastEvery+pastLate)))
+		c.awaitPast(ctx, installed)
+	}
+}
+
+// awaitPast waits for the next minute, or until another configuration is
+// installed: what is judged of a limit that was changed is not to be seen for
+// long.
+func (c *Controller) awaitPast(ctx context.Context, installed <-chan struct{}) {
+	if pause(ctx, pastLeast); ctx.Err() != nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-installed:
+	case <-time.After(time.Until(time.Now().Add(-pastLate).Truncate(pastEvery).Add(pastEvery + pastLate))):
 	}
 }
 

@@ -64,6 +64,7 @@ func collect(cells []page.Cell, past *page.Past) []limit {
 // add takes in a cell.
 func (l *limit) add(e *page.Evidence) {
 	l.cells++
+	l.perCaller = l.perCaller || e.Cell.Caller != ""
 	l.offered += e.Offered
 	l.lost += e.Dropped
 	if l.worst == nil || compareWorse(e, l.worst) < 0 {

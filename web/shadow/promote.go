@@ -132,7 +132,7 @@ func (s site) refuse(w http.ResponseWriter, r *http.Request, refusal page.Refusa
 }
 
 // try asks for each limit what promoting it would do, and returns the status of
-// the first that is refused, 0 if none is.
+// the worst refusal, 0 if there is none.
 func (s site) try(r *http.Request, asked wish, limits []limit) (items []item, status int) {
 	for i := range limits {
 		it := newItem(&limits[i])
@@ -141,7 +141,7 @@ func (s site) try(r *http.Request, asked wish, limits []limit) (items []item, st
 		if err != nil {
 			refusal := s.Refusal(r, err)
 			it.refuse(refusal)
-			status = max(status, refusal.Status)
+			status = worse(status, refusal.Status)
 			if len(refusal.Conflicts) > 0 { // what it would do now is shown beside
 				request.Base = nil
 				answer, err = s.Services.Config.Promote(r.Context(), request)
@@ -150,12 +150,21 @@ func (s site) try(r *http.Request, asked wish, limits []limit) (items []item, st
 		if err == nil {
 			it.outcome(answer.GetOutcome())
 			if it.needsForce() && !asked.force {
-				status = max(status, http.StatusUnprocessableEntity)
+				status = worse(status, http.StatusUnprocessableEntity)
 			}
 		}
 		items = append(items, it)
 	}
 	return items, status
+}
+
+// worse returns which of two statuses says more: that somebody changed something
+// meanwhile, then what a person can do least about.
+func worse(a, b int) int {
+	if a == http.StatusConflict || b == http.StatusConflict {
+		return http.StatusConflict
+	}
+	return max(a, b)
 }
 
 func (w *wish) request(bucket string, dryRun bool) *grlv1.PromoteRequest {
@@ -266,7 +275,7 @@ func (s site) promoteAll(r *http.Request, asked wish, items []item) (revisions [
 		if err != nil {
 			refusal := s.Refusal(r, err)
 			items[i].refuse(refusal)
-			status = max(status, refusal.Status)
+			status = worse(status, refusal.Status)
 			continue
 		}
 		items[i].Done = answer.GetOutcome().GetRevision().GetNumber()
