@@ -13,8 +13,11 @@ import (
 
 func TestFindSimilar(t *testing.T) {
 	cells := []page.Cell{
-		{Service: "checkout", Name: "cart"}, {Service: "checkout", Name: "cart", Caller: "web"}, {Service: "checkout", Name: "orders"},
-		{Service: "payments", Name: "writes", Owner: "team-money"}, {Service: "Search", Name: "suggest"},
+		{Service: "checkout", Name: "cart"},
+		{Service: "checkout", Name: "cart", Caller: "web"},
+		{Service: "checkout", Name: "orders"},
+		{Service: "payments", Name: "writes", Owner: "team-money"},
+		{Service: "Search", Name: "suggest"},
 	}
 	tests := []struct {
 		text, want string

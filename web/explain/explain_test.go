@@ -245,7 +245,8 @@ func TestCapsAndTheSwitch(t *testing.T) {
 		for _, want := range []string{
 			fmt.Sprintf("Cap by admin caller · retry storm · ends in 59:50 · %.0f of 100 rps", b.GetOfferedRps()),
 			fmt.Sprintf("%.1f%% are dropped by the cap by admin, because %.0f rps are offered and 100 are allowed.", 100*b.GetDropRatio(), b.GetOfferedRps()),
-			`"detail": "payments is capped by admin: retry storm"`, "Open caps"} {
+			`"detail": "payments is capped by admin: retry storm"`, "Open caps",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in:\n%s", want, text)
 			}
