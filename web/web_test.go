@@ -76,7 +76,7 @@ func get(t testing.TB, h http.Handler, target string, fragment bool) (*http.Resp
 // Each region's URL is a page, and to htmx the content of that page's region.
 func TestFragmentIsPartOfThePage(t *testing.T) {
 	h := testHandler(t, pagetest.Memory{Rows: pagetest.Cells(), Tree: someFleet(time.Now())})
-	for _, target := range []string{"/", "/buckets", "/buckets?rows=2&sort=name&page=2", "/buckets?q=none", "/fleet", "/fleet?page=2"} {
+	for _, target := range []string{"/", "/buckets", "/buckets?rows=2&sort=name&page=2", "/buckets?q=none", "/fleet", "/fleet/now", "/fleet?q=a&page=2"} {
 		t.Run(target, func(t *testing.T) {
 			pr, body := get(t, h, target, false)
 			fr, fragment := get(t, h, target, true)

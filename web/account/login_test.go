@@ -23,6 +23,7 @@ import (
 var formPaths = map[string]bool{
 	"/login": true, "/logout": true, "/first": true,
 	"/account/tokens": true, "/account/tokens/revoke": true, "/account/sessions/end": true,
+	"/access/account/delete": true,
 }
 
 // refused is an error that a person may read.
@@ -224,23 +225,23 @@ func TestProvider(t *testing.T) {
 
 func TestOwnPath(t *testing.T) {
 	for next, want := range map[string]string{
-		"/":                                "/",
-		"/buckets?q=a%2Fb&x=1":             "/buckets?q=a%2Fb&x=1",
-		"":                                 "/",
-		"//evil.example":                   "/",
-		"///evil.example":                  "/",
-		"/\\evil.example":                  "/",
-		"\\\\evil.example":                 "/",
-		"https://evil.example/":            "/",
-		"http:/fleet":                      "/",
-		"evil.example":                     "/",
-		"javascript:alert(1)":              "/",
-		"/\tevil":                          "/",
-		"/\n/evil.example":                 "/",
-		"/login?next=/fleet":               "/",
-		"/logout":                          "/",
-		"/oidc/start":                      "/",
-		"/fleet#//evil.example":            "/fleet",
+		"/":                              "/",
+		"/buckets?q=a%2Fb&x=1":           "/buckets?q=a%2Fb&x=1",
+		"":                               "/",
+		"//evil.example":                 "/",
+		"///evil.example":                "/",
+		"/\\evil.example":                "/",
+		"\\\\evil.example":               "/",
+		"https://evil.example/":          "/",
+		"http:/fleet":                    "/",
+		"evil.example":                   "/",
+		"javascript:alert(1)":            "/",
+		"/\tevil":                        "/",
+		"/\n/evil.example":               "/",
+		"/login?next=/fleet":             "/",
+		"/logout":                        "/",
+		"/oidc/start":                    "/",
+		"/fleet#//evil.example":          "/fleet",
 		"/" + strings.Repeat("a", 2<<10): "/",
 	} {
 		if got := page.OwnPath(next); got != want {
@@ -293,7 +294,7 @@ func TestWhoIsSignedIn(t *testing.T) {
 		person       *access.Person
 		want, absent []string
 	}{
-		{"nobody", nil, nil, []string{`class="who"`, "Sign out", "no account yet"}},
+		{"nobody", nil, nil, []string{`class="side__who"`, "Sign out", "no account yet"}},
 		{
 			"a session", &access.Person{Name: "ada", Level: access.Editor, By: "session", Session: "1"},
 			[]string{"<bdi>ada</bdi>", "editor", "Sign out"},

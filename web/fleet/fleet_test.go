@@ -150,7 +150,7 @@ func TestHundredThousandHosts(t *testing.T) {
 	for _, target := range []string{"/fleet", "/fleet?open=r.region-1&open=z.zone-7&in=z.zone-7&page=3", "/fleet?q=host-09", "/fleet?show=behind"} {
 		began := time.Now()
 		body := show(t, f, target)
-		if took := time.Since(began); took > time.Second || len(body) > 300_000 {
+		if took := time.Since(began); took > 5*time.Second || len(body) > 300_000 {
 			t.Errorf("%s: %d bytes after %v", target, len(body), took)
 		}
 	}
@@ -160,7 +160,8 @@ func TestHundredThousandHosts(t *testing.T) {
 	}
 	wants(t, body, "101–150 of 3,334", "page=2", "page=4")
 	body = show(t, f, "/fleet")
-	wants(t, body, "1 behind", "9 other zones, all live")
+	wants(t, body, "9 other zones, all live")
+	wants(t, show(t, f, "/fleet/now"), ">99,990<", "1 behind")
 }
 
 func TestLongestNames(t *testing.T) {

@@ -125,7 +125,7 @@ func (s *site) configurator(r *http.Request, now time.Time) *configuratorView {
 	}
 	m, err := s.Services.RLC.GetConfigurator(r.Context(), &grlv1.GetConfiguratorRequest{})
 	if err != nil {
-		return &configuratorView{Problem: s.Refusal(r, err).Title}
+		return &configuratorView{Problem: s.Refusal(r, err).Title} // which logs it, if it is ours
 	}
 	st := m.GetStatus()
 	v := &configuratorView{

@@ -22,6 +22,8 @@ func Routes(p *page.Site) []page.Route {
 	s := &site{Site: p}
 	return []page.Route{
 		{Pattern: "GET /fleet", Procedure: grlv1connect.ViewServiceGetFleetProcedure, Serve: s.serve},
+		{Pattern: "GET /fleet/now", Procedure: grlv1connect.ViewServiceGetFleetProcedure, Serve: s.serve},
+		{Pattern: "GET /fleet/configurator", Procedure: grlv1connect.ViewServiceGetFleetProcedure, Serve: s.serve},
 		{Pattern: "POST /fleet/rollout", Procedure: grlv1connect.ConfigServiceFinishRolloutProcedure, Serve: s.finish},
 	}
 }
@@ -30,16 +32,25 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, newFinish(""))
 }
 
-// render shows the page, with the form as it was handed in.
+// render shows the page, with the form as it was handed in, or one region of it.
 func (s *site) render(w http.ResponseWriter, r *http.Request, status int, form finishView) {
-	now, state := time.Now(), s.Backend.Fleet()
+	now := time.Now()
+	if page.Fragment(r) && r.URL.Path == "/fleet/configurator" {
+		s.Render(w, r, status, configuratorRegion(s.configurator(r, now)))
+		return
+	}
+	state := s.Backend.Fleet()
 	v := newView(&state, s.rates.look(now, state.Nodes), now)
 	out := look(v, newQuery(r.URL.Query()))
-	out.Configurator = s.configurator(r, now)
 	if page.Fragment(r) {
+		if r.URL.Path == "/fleet/now" {
+			s.Render(w, r, status, nowRegion(out))
+			return
+		}
 		s.Render(w, r, status, fleetRegion(out))
 		return
 	}
+	out.Configurator = s.configurator(r, now)
 	out.MayFinish = state.Rollout != nil && s.Services.Config != nil && page.May(r.Context(), grlv1connect.ConfigServiceFinishRolloutProcedure)
 	p := s.Page(r, "Fleet", "/fleet")
 	if revision, err := strconv.ParseUint(r.URL.Query().Get("finished"), 10, 64); err == nil && revision > 0 {

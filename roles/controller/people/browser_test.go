@@ -115,8 +115,22 @@ func TestInTheBrowser(t *testing.T) {
 			if status != http.StatusForbidden || !strings.Contains(body, "Account or password is wrong.") {
 				t.Errorf("a wrong password: status %d", status)
 			}
-			if _, status, at := b.submit(t, "/login", url.Values{"account": {"root"}, "password": {rootPassword}, "next": {"/account"}}); status != http.StatusOK || at != "/account" {
+			if _, status, at := b.submit(t, "/login", url.Values{"account": {"root"}, "password": {rootPassword}, "next": {"/account"}}); status != http.StatusOK || at != "/access" {
 				t.Errorf("signing in: status %d at %s", status, at)
+			}
+
+			form := url.Values{"new": {"yes"}, "name": {"ada"}, "role": {"editor"}, "services": {"pay"}, "password": {rootPassword}}
+			body, status, at = b.submit(t, "/access/account", form)
+			if status != http.StatusOK || at != "/access/account?name=ada&saved=yes" || !strings.Contains(body, "Saved") {
+				t.Errorf("making an account: status %d at %s", status, at)
+			}
+			form = url.Values{"name": {"root"}, "role": {"viewer"}}
+			if body, status, _ = b.submit(t, "/access/account", form); status < 400 || !strings.Contains(body, `role="alert"`) {
+				t.Errorf("taking the last admin's role: status %d", status)
+			}
+			body, status, at = b.submit(t, "/access/account/delete", url.Values{"name": {"ada"}, "sure": {"yes"}})
+			if status != http.StatusOK || at != "/access?deleted=ada" || !strings.Contains(body, "The account is deleted") {
+				t.Errorf("deleting an account: status %d at %s", status, at)
 			}
 		})
 	}
