@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"web/alerts":              {protoTree, "web/format", "web/page"},
 	"web/bucket":              {"limiter", "limiter/limitsfile", "policy/verdict", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
 	"web/buckets":             {"limiter", protoTree, "web/chart", "web/format", "web/page"},
-	"web/caps":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/caps":                {"limiter", protoTree, "web/chart", "web/format", "web/page"},
 	"web/changes":             {"limiter", "limiter/limitsfile", protoTree, "web/diff", "web/format", "web/page"},
 	"web/explain":             {"limiter", "limiter/httplimit", protoTree, "web/format", "web/page"},
 	"web/fleet":               {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
