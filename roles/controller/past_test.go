@@ -254,7 +254,7 @@ func (w *town) checkCallers(got, want *verdict.Verdict, all history, known map[i
 		if v.WorstShare > want.WorstShare {
 			want.WorstShare, want.WorstDay = v.WorstShare, v.WorstDay
 		}
-		last := verdict.Judge(all.evidence(known, []limiter.CellID{id}, now.Add(-24*time.Hour), now, false)).Dropped
+		last := verdict.Judge(all.evidence(known, []limiter.CellID{id}, now.Truncate(time.Hour).Add(-23*time.Hour), now, false)).Dropped
 		if lost += last; last > most {
 			most, who = last, id.Caller
 		}

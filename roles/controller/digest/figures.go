@@ -151,7 +151,7 @@ func curve(hours []verdict.Hour) []float32 {
 // worst judges each of the callers who share a limit: that all together would
 // have lost little says nothing of one.
 func (d *Digest) worst(e *page.Evidence, u unit, since, now time.Time) {
-	dayAgo := now.Add(-hoursPerDay * time.Hour)
+	dayAgo := now.Truncate(time.Hour).Add(-(hoursPerDay - 1) * time.Hour)
 	lost, most := 0.0, 0.0
 	for _, id := range u.cells {
 		v := verdict.Judge(d.hours([]limiter.CellID{id}, since, now, false))
