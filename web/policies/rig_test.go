@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -32,6 +35,7 @@ type rig struct {
 	t        testing.TB
 	pages    http.Handler
 	store    *store.Store
+	run      func(context.Context) error // the controller, which does not run by itself
 	config   grlv1connect.ConfigServiceClient
 	policies grlv1connect.PolicyServiceClient
 }
@@ -51,13 +55,28 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, pages: c.Handler(), store: st}
+	r := &rig{t: t, pages: c.Handler(), store: st, run: c.Run}
 	var network rolestest.Network
 	network.Serve(t, "controller", rolestest.AsAdmin(r.pages))
 	client := network.Client(t)
 	r.config = grlv1connect.NewConfigServiceClient(client, "http://controller")
 	r.policies = grlv1connect.NewPolicyServiceClient(client, "http://controller")
 	return r
+}
+
+// start lets the controller run until the test ends.
+func (r *rig) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.run(ctx) }()
+	r.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("run the controller: %v", err)
+		}
+	})
+	time.Sleep(10 * time.Second) // in virtual time: until it has looked at all
+	synctest.Wait()
 }
 
 // limits applies the buckets of a service, each name=rps.

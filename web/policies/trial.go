@@ -197,16 +197,17 @@ func causeOf(ctx context.Context, err error) error {
 // for one that runs every few minutes, whose trial would take too long.
 func stepOf(spec *policy.Spec) time.Duration {
 	if every, err := policyfile.Every(spec); err == nil && every < time.Hour {
-		return 5 * time.Minute
+		return 10 * time.Minute
 	}
 	return time.Minute
 }
 
 func (s site) tryOne(ctx context.Context, t *trial, spec, before *policy.Spec) error {
-	series, ignored, err := s.past(ctx, t.Cell.ID(), spec, t.Step)
+	line, err := s.past(ctx, t.Cell.ID(), t.Step)
 	if err != nil {
 		return err
 	}
+	series, ignored := line.teaches(spec, t.Cell.Service)
 	t.Ignored = ignored
 	length := time.Duration(len(series.RPS)) * series.Step
 	if t.Days = length.Hours() / 24; length < leastSpan {
@@ -217,61 +218,104 @@ func (s site) tryOne(ctx context.Context, t *trial, spec, before *policy.Spec) e
 		return err
 	}
 	t.BeforeName = before.Name
-	if series, _, err = s.past(ctx, t.Cell.ID(), before, t.Step); err == nil {
-		t.Before, err = run(ctx, series, before)
-	}
+	series, _ = line.teaches(before, t.Cell.Service)
+	t.Before, err = run(ctx, series, before)
 	return err
 }
 
 // trySample runs the policy on some of its cells, evenly over all, as far as
 // there is time.
 func (s site) trySample(ctx context.Context, t *trial, spec *policy.Spec, cells []page.Cell) error {
-	t.Sample = []sampled{{t.Cell, t.After.FD, t.After.H, dropped(t.After), volume(t.After)}}
+	t.Sample = []sampled{newSampled(t.Cell, t.After)}
 	for i := range min(sampleCells, len(cells)) {
 		c := cells[i*len(cells)/min(sampleCells, len(cells))]
 		if c.ID() == t.Cell.ID() {
 			continue
 		}
-		series, _, err := s.past(ctx, c.ID(), spec, t.Step)
-		if err == nil && time.Duration(len(series.RPS))*series.Step < leastSpan {
-			continue
-		}
-		var result *backtest.Result
-		if err == nil {
-			result, err = run(ctx, series, spec)
-		}
+		result, err := s.trySampled(ctx, t, spec, &c)
 		switch {
 		case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 			t.Cut = true
 			return nil
 		case err != nil:
 			return err
+		case result != nil:
+			t.Sample = append(t.Sample, newSampled(c, result))
 		}
-		t.Sample = append(t.Sample, sampled{c, result.FD, result.H, dropped(result), volume(result)})
 	}
 	return nil
 }
 
-// past reads what a cell was offered. What does not teach is unknown: where grl
-// dropped something, and what the policy ignores.
-func (s site) past(ctx context.Context, cell limiter.CellID, spec *policy.Spec, step time.Duration) (policy.Series, int, error) {
-	to := time.Now().Truncate(time.Hour)
-	read, err := s.Backend.Series(ctx, page.SeriesQuery{
-		Bucket: cell.Bucket, Instance: cell.Instance, Caller: cell.Caller, From: to.Add(-trialSpan), To: to, Step: step,
-	})
+// trySampled runs the policy on one cell; nil: it has too little history.
+func (s site) trySampled(ctx context.Context, t *trial, spec *policy.Spec, c *page.Cell) (*backtest.Result, error) {
+	line, err := s.past(ctx, c.ID(), t.Step)
 	if err != nil {
-		return policy.Series{}, 0, fmt.Errorf("read history of %q: %w", cell.Bucket, err)
+		return nil, err
 	}
-	series := policy.Series{Start: read.From, Step: read.Step, RPS: slices.Clone(read.Offered)}
-	service := serviceOf(cell.Bucket)
+	series, _ := line.teaches(spec, c.Service)
+	if time.Duration(len(series.RPS))*series.Step < leastSpan {
+		return nil, nil
+	}
+	return run(ctx, series, spec)
+}
+
+func newSampled(c page.Cell, r *backtest.Result) sampled {
+	s := sampled{Cell: c, FD: r.FD, H: r.H}
+	for i, x := range r.Series.RPS {
+		if policy.Known(x) && r.Limits[i] > 0 {
+			s.volume += x
+			s.dropped += max(0, x-r.Limits[i])
+		}
+	}
+	return s
+}
+
+// line is what a cell was offered, and in which steps grl dropped something.
+type line struct {
+	policy.Series
+	dropped []bool
+}
+
+// mostSteps is how many steps of a history are read at once.
+const mostSteps = 6 * 24 * 60
+
+// past reads what a cell was offered up to the last full hour.
+func (s site) past(ctx context.Context, cell limiter.CellID, step time.Duration) (line, error) {
+	to := time.Now().Truncate(time.Hour)
+	from := to.Add(-trialSpan)
+	l := line{Series: policy.Series{Start: from, Step: step}}
+	for at := from; at.Before(to); at = at.Add(mostSteps * step) {
+		until := at.Add(mostSteps * step)
+		if until.After(to) {
+			until = to
+		}
+		read, err := s.Backend.Series(ctx, page.SeriesQuery{
+			Bucket: cell.Bucket, Instance: cell.Instance, Caller: cell.Caller, From: at, To: until, Step: step,
+		})
+		if err != nil {
+			return line{}, fmt.Errorf("read history of %q: %w", cell.Bucket, err)
+		}
+		l.RPS = append(l.RPS, read.Offered...)
+		for _, rps := range read.Dropped {
+			l.dropped = append(l.dropped, rps > 0)
+		}
+	}
+	return l, nil
+}
+
+// teaches returns what of a line teaches a policy, and how many minutes of it do
+// not: where grl dropped something, and what the policy ignores.
+func (l line) teaches(spec *policy.Spec, service string) (policy.Series, int) {
+	series := l.Series
+	series.RPS = slices.Clone(l.RPS)
 	ignored := 0
 	for i, rps := range series.RPS {
-		if policy.Known(rps) && (i < len(read.Dropped) && read.Dropped[i] > 0 || ignores(spec, service, series.Time(i))) {
+		if policy.Known(rps) && (i < len(l.dropped) && l.dropped[i] || ignores(spec, service, series.Time(i))) {
 			series.RPS[i] = policy.Unknown
 			ignored += int(series.Step / time.Minute)
 		}
 	}
-	return trimmed(series), ignored, nil
+	return trimmed(series), ignored
 }
 
 // ignores reports whether a time does not teach, as the policy says.
@@ -306,25 +350,6 @@ func run(ctx context.Context, series policy.Series, spec *policy.Spec) (*backtes
 	kinds := policy.Kinds()
 	kind := kinds[slices.IndexFunc(kinds, func(k policy.Kind) bool { return k.Name == spec.Kind })]
 	return backtest.Run(ctx, backtest.Options{Name: spec.Name, Series: series, Spec: spec, Policy: kind.New(spec), Every: every, Bounds: backtest.Live})
-}
-
-// volume and dropped sum over the steps that were tested and are known.
-func volume(r *backtest.Result) (sum float64) {
-	eachTested(r, func(x, _ float64) { sum += x })
-	return sum
-}
-
-func dropped(r *backtest.Result) (sum float64) {
-	eachTested(r, func(x, limit float64) { sum += max(0, x-limit) })
-	return sum
-}
-
-func eachTested(r *backtest.Result, fn func(x, limit float64)) {
-	for i, x := range r.Series.RPS {
-		if policy.Known(x) && r.Limits[i] > 0 {
-			fn(x, r.Limits[i])
-		}
-	}
 }
 
 // changes counts how often a limit changes.

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -285,11 +284,6 @@ func (v *trialView) worst(t *trial, saved string) {
 		}
 		v.Worst = append(v.Worst, r)
 	}
-}
-
-func serviceOf(bucket string) string {
-	service, _, _ := strings.Cut(bucket, "/")
-	return service
 }
 
 // errNoPolicy says that the address names no policy.
