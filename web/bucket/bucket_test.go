@@ -522,3 +522,17 @@ func TestErrorsOfTheAPIAreShown(t *testing.T) {
 		wants(t, text, "reason")
 	})
 }
+
+// BenchmarkNow is the head of a page where there are 100,000 cells.
+func BenchmarkNow(b *testing.B) {
+	m := pagetest.Memory{}
+	for i := range 100_000 {
+		m.Rows = append(m.Rows, page.Cell{Service: fmt.Sprintf("service-%03d", i%200), Name: fmt.Sprintf("bucket-%d", i), LimitRPS: 100, OfferedRPS: 10})
+	}
+	h := pagetest.Handler(bucket.Routes(pagetest.Site(m)))
+	for b.Loop() {
+		if r, _ := pagetest.Get(b, h, pagetest.Admin, "/bucket/now?name=service-007/bucket-99007", true); r.StatusCode != http.StatusOK {
+			b.Fatal(r.Status)
+		}
+	}
+}

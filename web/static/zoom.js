@@ -32,17 +32,31 @@
   const steps = uPlot.paths.stepped({ align: 1 });
   const number = (v) => (v == null ? "–" : v >= 100 ? Math.round(v).toLocaleString("en") : v.toPrecision(3));
 
+  const two = (n) => String(n).padStart(2, "0");
+  // when prints times as all pages do: 21:40, and 14 Feb where a day begins.
+  const when = (_, all) =>
+    all.map((t) => {
+      const d = new Date(t * 1000);
+      const midnight = d.getHours() === 0 && d.getMinutes() === 0;
+      return midnight ? `${d.getDate()} ${d.toLocaleDateString("en", { month: "short" })}` : `${two(d.getHours())}:${two(d.getMinutes())}`;
+    });
+
   const build = (data) => {
     const lines = data.lines.filter((l) => l.unit === "rps");
-    const axis = { stroke: colour("--ink-3"), grid: { stroke: colour("--chart-grid") }, ticks: { stroke: colour("--line-strong") } };
+    const axis = {
+      stroke: colour("--ink-3"),
+      font: "11px system-ui, sans-serif",
+      grid: { stroke: colour("--chart-grid"), width: 1 },
+      ticks: { stroke: colour("--line-strong"), width: 1, size: 4 },
+    };
     const options = {
       width: box.clientWidth,
       height: height(),
       cursor: { drag: { x: true, y: false } },
       scales: { y: { range: (_, low, high) => [0, Math.max(1e-3, (high ?? 1) * 1.04)] } },
-      axes: [axis, { ...axis, values: (_, all) => all.map(number), size: 64, label: "rps", labelSize: 18 }],
+      axes: [{ ...axis, values: when }, { ...axis, values: (_, all) => all.map(number), size: 64, label: "rps", labelSize: 18 }],
       series: [
-        {},
+        { value: (_, t) => (t == null ? "–" : new Date(t * 1000).toLocaleString("en-GB")) },
         ...lines.map((l) => ({
           label: l.name,
           stroke: colour(strokes[l.name] ?? "--ink"),
