@@ -23,6 +23,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/law"
 	"grl/proto/uplink"
+	"grl/roles/controller/api"
 	"grl/roles/controller/desk"
 	"grl/roles/controller/people"
 	"grl/store"
@@ -62,6 +63,7 @@ type Controller struct {
 	engine  store.Engine
 	ledger  *ledger.Ledger
 	desk    *desk.Desk
+	api     *api.API                  // nil at a regional controller
 	figures atomic.Pointer[page.Past] // of the past weeks; nil: not computed yet
 	moved   chan struct{}             // sums moved: decide soon; capacity 1
 	reread  chan struct{}             // read the limits directory now; capacity 1
@@ -69,9 +71,12 @@ type Controller struct {
 	streams sync.WaitGroup
 	alerts  alerts
 
-	sights sights
-	sparks sparks
-	firing func() int // alerts that fire; nil: none is judged
+	sights     sights
+	sparks     sparks
+	firing     func() int // alerts that fire; nil: none is judged
+	limitLines limitLines
+	lines      lines
+	decided    atomic.Pointer[page.Counts] // policies and proposals; nil: not counted yet
 
 	reloading sync.Mutex // serialises reload; taken before mu
 	shelf     shelf      // guarded by reloading
@@ -152,6 +157,9 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 		c.loadCopy(ctx)
 		return c, nil
 	}
+	c.api = api.New(api.Options{
+		Desk: c.desk, Ledger: c.ledger, History: o.Store, Limits: o.Config.Limits, Log: o.Log, Alert: alertService{c},
+	})
 	if err := c.loadFirst(ctx); err != nil {
 		return nil, err
 	}
@@ -193,6 +201,9 @@ func (c *Controller) Run(ctx context.Context) error {
 		g.Go(func() error { return c.opts.People.Run(ctx) })
 	}
 	g.Go(func() error { return c.record(ctx) })
+	if !c.opts.Config.Regional() {
+		g.Go(func() error { return c.keepCounts(ctx) })
+	}
 	g.Go(func() error { return c.keepPast(ctx) })
 	if c.opts.Config.Regional() {
 		for _, address := range c.opts.Config.Parent {

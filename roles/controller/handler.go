@@ -46,9 +46,7 @@ func (c *Controller) routes(pages *web.Options) []api.Route {
 		pages.Services.Elsewhere = parent
 		routes = append(routes, api.Elsewhere(fmt.Sprintf("this controller takes its configuration from its parent: ask %s", parent))...)
 	} else {
-		a := api.New(api.Options{
-			Desk: c.desk, Ledger: c.ledger, History: c.opts.Store, Limits: c.opts.Config.Limits, Log: c.opts.Log, Alert: alertService{c},
-		})
+		a := c.api
 		pages.Services = page.Services{
 			View: v, Config: a.Config, Incident: a.Incident, Audit: a.Audit, Policy: a.Policy, RLC: a.RLC, Alert: a.Alert, Audited: c.audited,
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"grl/limiter"
@@ -15,6 +16,38 @@ import (
 // mostPoints bounds the points of a line.
 const mostPoints = 10_000
 
+// mostLines bounds the lines that are kept.
+const mostLines = 500
+
+// lines keeps lines of points until more is in the history. The zero value has
+// none.
+type lines struct {
+	mu      sync.Mutex // guards all below
+	flushed time.Time
+	kept    map[page.SeriesQuery]page.Series
+}
+
+// find returns the line of a query, false if it is not kept.
+func (l *lines) find(q page.SeriesQuery, flushed time.Time) (page.Series, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.flushed.Equal(flushed) {
+		return page.Series{}, false
+	}
+	s, ok := l.kept[q]
+	return s, ok
+}
+
+// keep keeps the line of a query, and forgets those of before it was flushed.
+func (l *lines) keep(q page.SeriesQuery, flushed time.Time, s page.Series) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.flushed.Equal(flushed) || len(l.kept) >= mostLines || l.kept == nil {
+		l.flushed, l.kept = flushed, make(map[page.SeriesQuery]page.Series)
+	}
+	l.kept[q] = s
+}
+
 // Series returns a line of points of what was counted.
 func (v view) Series(ctx context.Context, q page.SeriesQuery) (page.Series, error) {
 	from := q.From.UTC().Truncate(q.Step)
@@ -24,6 +57,23 @@ func (v view) Series(ctx context.Context, q page.SeriesQuery) (page.Series, erro
 	if points := q.To.Sub(from) / q.Step; points >= mostPoints {
 		return page.Series{}, fmt.Errorf("series from %v to %v by %v: %d points, at most %d", q.From, q.To, q.Step, points, mostPoints)
 	}
+	q.From, q.To = from, q.To.UTC().Add(time.Minute-1).Truncate(time.Minute)
+	v.mu.Lock()
+	flushed := v.kept.flushed
+	v.mu.Unlock()
+	if s, ok := v.lines.find(q, flushed); ok {
+		return s, nil
+	}
+	s, err := v.series(ctx, q)
+	if err == nil {
+		v.lines.keep(q, flushed, s)
+	}
+	return s, err
+}
+
+// series reads the line of a query from a whole step to a whole minute.
+func (v view) series(ctx context.Context, q page.SeriesQuery) (page.Series, error) {
+	from := q.From
 	seen, err := v.covered(ctx, q.Zone, from, q.To)
 	if err != nil {
 		return page.Series{}, err

@@ -92,6 +92,9 @@ func TestSeriesFromMinutes(t *testing.T) {
 		if from := q.From.Truncate(q.Step); !got.From.Equal(from) || got.Step != q.Step || len(got.Offered) != int((q.To.Sub(from)+q.Step-1)/q.Step) {
 			t.Errorf("%+v: %d points from %v by %v", q, len(got.Offered), got.From, got.Step)
 		}
+		if again, err := v.Series(t.Context(), q); err != nil || &again.Offered[0] != &got.Offered[0] {
+			t.Errorf("%+v: read again although nothing was written, or %v", q, err)
+		}
 		for i := range got.Offered {
 			from := got.From.Add(time.Duration(i) * q.Step)
 			to := from.Add(q.Step)
@@ -310,6 +313,7 @@ func BenchmarkSeries(b *testing.B) {
 			b.ReportAllocs()
 			var took []time.Duration
 			for b.Loop() {
+				v.lines.kept = nil
 				start := time.Now()
 				line, err := v.Series(b.Context(), page.SeriesQuery{Bucket: cells[rand.IntN(len(cells))].Bucket, From: now.Add(-span.long), To: now, Step: span.step})
 				if err != nil || math.IsNaN(line.Offered[1]) {

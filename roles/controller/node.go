@@ -36,9 +36,10 @@ type node struct {
 	missing map[string]bool   // zones of before the start that have not reported
 	before  map[string]string // zones of the day before the start → region
 
-	config  *limiter.Configuration
-	buckets map[string]*limiter.Bucket // full name → bucket of config
-	endings endings                    // of config
+	config     *limiter.Configuration
+	buckets    map[string]*limiter.Bucket // full name → bucket of config
+	endings    endings                    // of config
+	configured configured                 // of config, once it was asked for
 
 	cells   law.Cells
 	states  []state // by cell

@@ -34,8 +34,9 @@ type sights struct {
 	mu     sync.Mutex // held by who looks: the others wait for what that one sees; guards all below
 	config *limiter.Configuration
 	faces  map[*limiter.Bucket]*face
-	all    []*face // of the buckets of config
-	byCell []*face // by cell of the node, as it was last
+	all    []*face          // of the buckets of config
+	named  map[string]*face // the same by full name
+	byCell []*face          // by cell of the node, as it was last
 	looks  uint64
 }
 
@@ -46,6 +47,7 @@ type face struct {
 	last   bool              // the way of requests ends there
 	caps   []*limiter.Bucket // that are tried before it on some of its requests
 	seen   uint64            // the look at which it had a cell
+	cells  []int             // of the node, at that look
 }
 
 // sight returns what is seen of all cells, at most sightAge old.
@@ -123,7 +125,10 @@ func (n *node) see(g glance, i int, s *sights, out *sight) {
 		return
 	}
 	f := s.face(i, b, n)
-	f.seen = s.looks
+	if f.seen != s.looks {
+		f.seen, f.cells = s.looks, f.cells[:0]
+	}
+	f.cells = append(f.cells, i)
 	r := out.add(f, n.cells.ID(i), g.now)
 	n.live(g, i, r)
 	rampOut(r, b, g.now)
@@ -162,14 +167,15 @@ func (s *sights) meet(config *limiter.Configuration, buckets map[string]*limiter
 	}
 	s.config, s.byCell = config, nil
 	s.faces, s.all = make(map[*limiter.Bucket]*face, len(buckets)), make([]*face, 0, len(buckets))
-	for _, b := range buckets {
+	s.named = make(map[string]*face, len(buckets))
+	for name, b := range buckets {
 		f := &face{bucket: b, row: still(b, owners[b.Service]), last: ends.isLast(b)}
 		for _, p := range caps[b.Service] {
 			if b.Cap == nil && overlap(p.Match, b.Match) {
 				f.caps = append(f.caps, p)
 			}
 		}
-		s.faces[b] = f
+		s.faces[b], s.named[name] = f, f
 		s.all = append(s.all, f)
 	}
 }

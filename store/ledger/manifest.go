@@ -86,14 +86,19 @@ func pagesOf(services map[string]Hash) [][]string {
 	}
 	pages := make([][]string, count)
 	for service := range services {
-		sum := sha256.Sum256([]byte(service))
-		i := int(binary.BigEndian.Uint32(sum[:])) % count
+		i := pageOf(service, count)
 		pages[i] = append(pages[i], service)
 	}
 	for _, names := range pages {
 		slices.Sort(names)
 	}
 	return slices.DeleteFunc(pages, func(names []string) bool { return len(names) == 0 })
+}
+
+// pageOf returns in which of so many pages a service is.
+func pageOf(service string, count int) int {
+	sum := sha256.Sum256([]byte(service))
+	return int(binary.BigEndian.Uint32(sum[:])) % count
 }
 
 // manifest is which service has which document, and the records that say so.
@@ -208,4 +213,52 @@ func (l *Ledger) manifestRecords(ctx context.Context, hashes []Hash, each func(s
 		}
 	}
 	return nil
+}
+
+// Document returns the document of one service at a revision, false if it had
+// none then. It reads a fraction of what Manifest reads.
+func (l *Ledger) Document(ctx context.Context, r Revision, service string) (d Document, ok bool, err error) {
+	if r.Number == 0 {
+		return Document{}, false, nil
+	}
+	d, ok, err = l.document(ctx, r, service)
+	if err != nil {
+		err = fmt.Errorf("read document of r%d: %w", r.Number, err)
+	}
+	return d, ok, err
+}
+
+func (l *Ledger) document(ctx context.Context, r Revision, service string) (d Document, ok bool, err error) {
+	var list root
+	if err := l.manifestRecords(ctx, []Hash{r.manifest}, func(r store.Record) error { return decode(r, &list) }); err != nil {
+		return Document{}, false, err
+	}
+	pages := list.Pages
+	if n := len(pages); n > 0 && n&(n-1) == 0 {
+		// None was left out as empty: it is known which one has the service. Where
+		// some were, that may be a wrong one, so all are looked at.
+		at := pageOf(service, n)
+		pages = append([]Hash{pages[at]}, slices.Delete(slices.Clone(pages), at, at+1)...)
+	}
+	for _, hash := range pages {
+		err := l.manifestRecords(ctx, []Hash{hash}, func(r store.Record) error {
+			var p page
+			if err := decode(r, &p); err != nil {
+				return err
+			}
+			for pack, slots := range p {
+				if s, found := slots[service]; found {
+					if s.Hash == (Hash{}) {
+						s.Hash = pack
+					}
+					d, ok = Document{s.Hash, pack, s.At, s.Size}, true
+				}
+			}
+			return nil
+		})
+		if err != nil || ok {
+			return d, ok, err
+		}
+	}
+	return Document{}, false, nil
 }
