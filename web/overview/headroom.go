@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,9 +48,9 @@ type headCell struct {
 var levels = []float64{0.845, 0.945, 1.005}
 
 func newHeadroomView(past *page.Past, from, to int, now time.Time) headroomView {
-	v := headroomView{}
-	for i := range past.Headroom[min(from, len(past.Headroom)):min(to, len(past.Headroom))] {
-		v.Rows = append(v.Rows, newHeadRow(&past.Headroom[from+i]))
+	v, known := headroomView{}, knownOf(past)
+	for i := range known[min(from, len(known)):min(to, len(known))] {
+		v.Rows = append(v.Rows, newHeadRow(&known[from+i]))
 	}
 	at := past.At
 	if at.IsZero() {
@@ -61,13 +62,23 @@ func newHeadroomView(past *page.Past, from, to int, now time.Time) headroomView 
 	switch {
 	case past.At.IsZero() && past.Read < 1:
 		v.Empty = fmt.Sprintf("The history is being read: %s so far.", format.Share(past.Read))
-	case len(past.Headroom) == 0:
-		v.Empty = "No enforced bucket has history yet."
+	case len(known) == 0:
+		v.Empty = "No enforced bucket has history yet under a limit."
 	}
 	if past.LeftOut > 0 {
 		v.Note = format.Plural(past.LeftOut, "cell") + " beyond what is kept are not here"
 	}
 	return v
+}
+
+// knownOf returns the cells of which a day is known: the others are the last.
+func knownOf(past *page.Past) []page.Headroom {
+	for i := range past.Headroom {
+		if !slices.ContainsFunc(past.Headroom[i].Days[:], func(share float64) bool { return !math.IsNaN(share) }) {
+			return past.Headroom[:i]
+		}
+	}
+	return past.Headroom
 }
 
 func newHeadRow(h *page.Headroom) headRow {
@@ -95,7 +106,7 @@ func newHeadRow(h *page.Headroom) headRow {
 func (s site) headroom(w http.ResponseWriter, r *http.Request) {
 	past := s.Backend.Past()
 	number, _ := strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first page
-	p, from, to := page.NewPager(len(past.Headroom), headroomRows, number, func(n int) string { return "/headroom?page=" + strconv.Itoa(n) })
+	p, from, to := page.NewPager(len(knownOf(past)), headroomRows, number, func(n int) string { return "/headroom?page=" + strconv.Itoa(n) })
 	v := newHeadroomView(past, from, to, time.Now())
 	v.Pager = p
 	if page.Fragment(r) {

@@ -222,6 +222,11 @@ func TestHeadroomPages(t *testing.T) {
 		for i := range 120 {
 			m.History.Headroom = append(m.History.Headroom, page.Headroom{Cell: limiter.CellID{Bucket: fmt.Sprintf("s/b%03d", i)}, Days: [7]float64{6: 0.5}})
 		}
+		unknown := page.Headroom{Cell: limiter.CellID{Bucket: "s/unknown"}}
+		for i := range unknown.Days {
+			unknown.Days[i] = math.NaN()
+		}
+		m.History.Headroom = append(m.History.Headroom, unknown) // is not told
 		m.History.LeftOut = 3
 		text := fleetText(t, m, "/headroom?page=3")
 		if !strings.Contains(text, "101–122 of 122") || strings.Count(text, " s/ b") != 22 || !strings.Contains(text, "3 cells beyond what is kept are not here") {
@@ -232,7 +237,7 @@ func TestHeadroomPages(t *testing.T) {
 			t.Errorf("not read yet:\n%s", text)
 		}
 		m.History = page.Past{At: time.Now(), Read: 1}
-		if text := fleetText(t, m, "/"); !strings.Contains(text, "No enforced bucket has history yet.") {
+		if text := fleetText(t, m, "/"); !strings.Contains(text, "No enforced bucket has history yet under a limit.") {
 			t.Errorf("nothing there:\n%s", text)
 		}
 	})
