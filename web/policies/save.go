@@ -131,6 +131,7 @@ func (s site) preview(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, err)
 		return
 	}
+	refused := s.check(r, &d)
 	trial, matches, err := s.tryDraft(r.Context(), d)
 	if err != nil {
 		s.Fail(w, r, err)
@@ -142,16 +143,43 @@ func (s site) preview(w http.ResponseWriter, r *http.Request) {
 	}
 	d.Trial, d.Matches = &trial, matches
 	status := http.StatusOK
-	if d.Faults.any() {
+	switch {
+	case d.Faults.any():
 		status = http.StatusUnprocessableEntity
-		d.Refusal = page.Refusal{Title: "No preview: " + format.Plural(d.Faults.count(), "field") + " to correct", Problems: d.Faults.rest}
+		d.Refusal = page.Refusal{Title: "No preview: " + format.Plural(d.Faults.count(), "fault"), Problems: d.Faults.rest}
+	case refused.Title != "":
+		status, d.Refusal = refused.Status, refused
 	}
 	s.renderOne(w, r, status, d.oneView, d.all)
 }
 
+// check asks whether what was typed could be saved: how it goes together with the
+// others only the service knows. What it says of the text joins the faults.
+func (s site) check(r *http.Request, d *draft) page.Refusal {
+	if d.Faults.any() {
+		return page.Refusal{}
+	}
+	base := number(r.PostForm, "base")
+	_, err := s.Services.Policy.ApplyPolicies(r.Context(), &grlv1.ApplyPoliciesRequest{
+		Files: []*grlv1.LimitsFile{{Name: "policy.yaml", Data: d.text}}, Base: &base, DryRun: true, Reason: d.Reason,
+	})
+	if err == nil {
+		return page.Refusal{}
+	}
+	f := s.Refusal(r, err)
+	switch {
+	case len(f.Problems) > 0:
+		d.Faults.rest = f.Problems
+	case len(f.Conflicts) > 0:
+		f.Title = fmt.Sprintf("Version %d changed this policy while you were editing", f.Conflicts[0].Revision)
+		f.Text = "Saving will show both."
+	}
+	return f
+}
+
 func (s site) tryDraft(ctx context.Context, d draft) (trialView, string, error) {
 	if d.Faults.any() {
-		return emptyTrial("No preview: "+format.Plural(d.Faults.count(), "field")+" to correct", d.Faults.first()), "", nil
+		return emptyTrial("No preview: "+format.Plural(d.Faults.count(), "fault"), d.Faults.first()), "", nil
 	}
 	saved := ""
 	if p := d.all.of(d.Name); p != nil && string(p.GetData()) == string(d.text) {

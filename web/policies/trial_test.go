@@ -185,13 +185,18 @@ func TestTrialCannotTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := trialRig(t, 72)
 		r.apply("name: nightly\nkind: peak\nmatch: {service: payments}\n", "name: none\nkind: peak\nmatch: {service: nothing}\n")
+		status, body := r.post(pagetest.Admin, "/policies/preview", url.Values{"as": {"yaml"}, "base": {"1"}, "text": {"name: twice\nkind: peak\nmatch: {service: nothing}\n"}})
+		if status != http.StatusUnprocessableEntity {
+			t.Errorf("two with one match: %d", status)
+		}
+		want(t, body, "No preview: 1 fault", "selects the same buckets as policy")
 		want(t, r.get(viewer, "/policies/trial?name=nightly"), "Cannot tell: 3.0 days of history", "A preview needs 8 days")
 		want(t, r.get(viewer, "/policies/trial?name=none"), "Cannot tell: no bucket matches")
-		status, body := r.post(pagetest.Admin, "/policies/preview", url.Values{"as": {"yaml"}, "text": {"name: x\nkind: peek\n"}})
+		status, body = r.post(pagetest.Admin, "/policies/preview", url.Values{"as": {"yaml"}, "text": {"name: x\nkind: peek\n"}})
 		if status != http.StatusUnprocessableEntity {
 			t.Errorf("a policy that does not hold: %d", status)
 		}
-		want(t, body, "No preview: 2 fields to correct")
+		want(t, body, "No preview: 2 faults")
 	})
 }
 

@@ -160,26 +160,44 @@ func daysOver(m *grlv1.RunResult) (over, known int) {
 	return over, known
 }
 
-// limitText prints a limit in a few words: "14,000 by hour, candidate 9,000".
-func limitText(l *grlv1.ComputedLimit) string {
+// rpsText prints the figure of a limit.
+func rpsText(l *grlv1.ComputedLimit) string {
 	if l == nil {
 		return "none"
 	}
-	text := format.RPS(l.GetRps())
+	return format.RPS(l.GetRps())
+}
+
+// besideText prints what a limit has beside its figure: "by hour, candidate
+// 9,000".
+func besideText(l *grlv1.ComputedLimit) string {
+	var parts []string
 	if len(l.GetHourlyRps()) > 0 || len(l.GetRegionsHourly()) > 0 {
-		text += " by hour"
+		parts = append(parts, "by hour")
 	}
 	for i, region := range slices.Sorted(maps.Keys(l.GetRegionsRps())) {
 		if i == mostRegions {
-			text += fmt.Sprintf(", and %d more regions", len(l.GetRegionsRps())-i)
+			parts = append(parts, fmt.Sprintf("and %d more regions", len(l.GetRegionsRps())-i))
 			break
 		}
-		text += ", " + format.Printable(region) + " " + format.RPS(l.GetRegionsRps()[region])
+		parts = append(parts, format.Printable(region)+" "+format.RPS(l.GetRegionsRps()[region]))
 	}
 	if l.GetCandidateRps() > 0 {
-		text += ", candidate " + format.RPS(l.GetCandidateRps())
+		parts = append(parts, "candidate "+format.RPS(l.GetCandidateRps()))
 	}
-	return text
+	return strings.Join(parts, ", ")
+}
+
+// short returns the middle of a sentence such as "19 → 26 rps: the peak of the
+// last 4 weeks; 2 steps are missing": the row has the figures, and the rest is
+// folded.
+func short(reason string) string {
+	reason = format.Printable(reason)
+	if before, rest, ok := strings.Cut(reason, " rps: "); ok && strings.Contains(before, "→") {
+		reason = rest
+	}
+	middle, _, _ := strings.Cut(reason, "; ")
+	return format.Sentence(middle)
 }
 
 // mostRegions is how many regions of a limit are named in a row.

@@ -149,7 +149,7 @@ func newAskedView(runs []*grlv1.Run) *askedView {
 func newRunRow(run *grlv1.Run) runRow {
 	r := runRow{
 		Number: strconv.FormatUint(run.GetId(), 10), Path: runPath(run.GetId()), Started: moment(run.GetStartedAtMs()),
-		Why: why(run), Found: found(run), Commit: short(run.GetCommit()), Note: format.Printable(run.GetError()),
+		Why: whyRun(run), Found: found(run), Commit: cutCommit(run.GetCommit()), Note: format.Printable(run.GetError()),
 	}
 	r.Kind, r.Icon, r.Word = stateOf(run)
 	if run.GetRevision() > 0 {
@@ -187,8 +187,8 @@ func progress(run *grlv1.Run) string {
 	return format.Count(int(run.GetDone())) + " of " + format.Count(int(run.GetBuckets()))
 }
 
-// why says what a run was for, and who asked.
-func why(run *grlv1.Run) string {
+// whyRun says what a run was for, and who asked.
+func whyRun(run *grlv1.Run) string {
 	text := format.Printable(run.GetTrigger())
 	if run.GetAuthor() != "" {
 		text += " by " + format.Printable(run.GetAuthor())
@@ -240,8 +240,8 @@ func found(run *grlv1.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// short cuts the name of a commit as git does.
-func short(commit string) string {
+// cutCommit cuts the name of a commit as git does.
+func cutCommit(commit string) string {
 	const most = 10
 	text := []rune(format.Printable(commit))
 	return string(text[:min(len(text), most)])
@@ -285,7 +285,7 @@ func statusFacts(s *grlv1.ConfiguratorStatus) []fact {
 	} else {
 		facts = append(facts, fact{Name: "Repository", Value: format.Printable(s.GetRepository())})
 		if s.GetCommit() != "" {
-			facts = append(facts, fact{Name: "Commit", Value: short(s.GetCommit())})
+			facts = append(facts, fact{Name: "Commit", Value: cutCommit(s.GetCommit())})
 		}
 		if s.GetSyncedAtMs() > 0 {
 			facts = append(facts, fact{Name: "In step since", At: moment(s.GetSyncedAtMs())})

@@ -77,7 +77,9 @@ type row struct {
 	Spark                       chart.Sparkline
 	HasSpark                    bool
 	Old, New                    string
+	Beside                      string // what of the new limit is not in New
 	Change, Headroom            string
+	Short                       string // the sentence without its figures before and after, and what follows
 	Reason, Held                string
 	Policy, PolicyPath          string
 	State                       string // what became of a proposal
@@ -192,7 +194,7 @@ func (v *runView) head(run *grlv1.Run) {
 		v.Facts = append(v.Facts, fact{Name: "took", Value: format.Age(time.Duration(run.GetFinishedAtMs()-run.GetStartedAtMs()) * time.Millisecond)})
 	}
 	v.Facts = append(v.Facts,
-		fact{Name: "by", Value: why(run)},
+		fact{Name: "by", Value: whyRun(run)},
 		fact{Name: "history from", Value: sourceName(run.GetSource())},
 		fact{Name: "policies", Value: fmt.Sprintf("version %d", run.GetPolicyRevision())},
 		fact{Name: "compared with", Value: fmt.Sprintf("r%d", run.GetBaseRevision())})
@@ -200,7 +202,7 @@ func (v *runView) head(run *grlv1.Run) {
 		v.Facts = append(v.Facts, fact{Name: "made", Value: strings.TrimSuffix(fmt.Sprintf("r%d, %s", run.GetRevision(), format.Printable(run.GetVerified())), ", ")})
 	}
 	if run.GetCommit() != "" {
-		v.Facts = append(v.Facts, fact{Name: "commit", Value: short(run.GetCommit())})
+		v.Facts = append(v.Facts, fact{Name: "commit", Value: cutCommit(run.GetCommit())})
 	}
 	taken := outcome(run, grlv1.RunOutcome_RUN_OUTCOME_APPLIED) + outcome(run, grlv1.RunOutcome_RUN_OUTCOME_SHADOWED) + outcome(run, grlv1.RunOutcome_RUN_OUTCOME_PROMOTED)
 	v.Stats = []stat{
@@ -421,14 +423,14 @@ func newRow(m *grlv1.RunResult, i int) row {
 	service, name, _ := strings.Cut(m.GetBucket(), "/")
 	r := row{
 		Bucket: m.GetBucket(), Service: format.Printable(service), Name: format.Printable(name), ID: "pick-" + strconv.Itoa(i),
-		Path: page.BucketPath(m.GetBucket(), "", ""), Old: limitText(m.GetBefore()), New: limitText(m.GetAfter()),
-		Change: changeText(m), Headroom: headroomText(m), Reason: format.Printable(m.GetReason()), Held: heldText(m.GetRefused()),
+		Path: page.BucketPath(m.GetBucket(), "", ""), Old: rpsText(m.GetBefore()), New: rpsText(m.GetAfter()), Beside: besideText(m.GetAfter()),
+		Change: changeText(m), Headroom: headroomText(m), Short: short(m.GetReason()), Reason: format.Printable(m.GetReason()), Held: heldText(m.GetRefused()),
 		Policy: format.Printable(m.GetPolicy()), PolicyPath: policyPath(m.GetPolicy()), Diff: committed(m), DiffTitle: service + ".yaml",
 	}
 	if m.GetNewBucket() != "" {
 		r.Path = "" // there is no page of it yet
 	}
-	r.StateKind, r.StateIcon, r.State = became(m)
+	r.StateKind, r.StateIcon, r.State = stateOfResult(m)
 	if _, known := highest(m.GetDailyPeaks()); known {
 		r.HasSpark = true
 		r.Spark = sparkOf(m)
@@ -467,8 +469,8 @@ func sparkOf(m *grlv1.RunResult) chart.Sparkline {
 	return s
 }
 
-// became says what became of a result, in a word with its shape.
-func became(m *grlv1.RunResult) (kind, icon, word string) {
+// stateOfResult says what became of a result, in a word with its shape.
+func stateOfResult(m *grlv1.RunResult) (kind, icon, word string) {
 	in := ""
 	if m.GetRevision() > 0 {
 		in = fmt.Sprintf(" in r%d", m.GetRevision())
