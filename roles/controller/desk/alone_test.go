@@ -3,10 +3,12 @@ package desk_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"grl/limiter/limitsfile"
 	"grl/roles/controller/desk"
+	"grl/store/ledger"
 )
 
 // undo undoes a revision alone, as admin.
@@ -123,4 +125,34 @@ func (r *rig) head() uint64 {
 		r.Fatal(err)
 	}
 	return head.Number
+}
+
+// TestRefusalsAreInTheAudit: what a guard rail refused is there with what it would
+// have changed and why not, once a minute at most; a dry run is not.
+func TestRefusalsAreInTheAudit(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=1000"))
+	r.town.history["payments/web"] = flat(1000)
+	refuse := func(dry bool) {
+		t.Helper()
+		_, err := r.Apply(t.Context(), desk.ApplyRequest{By: editor, Files: []limitsfile.Source{file("payments", "web=100")}, DryRun: dry, Reason: "less"})
+		if !dry {
+			want[*desk.GuardError](t, err)
+		}
+	}
+	refuse(true)
+	refuse(false)
+	refuse(false)
+	entries, err := r.ledger.Audit(t.Context(), 0, 10, ledger.Filter{Action: "refused.apply"})
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%d entries, %v; want 1", len(entries), err)
+	}
+	e := entries[0]
+	if e.Actor != "ed" || e.Reason != "less" || len(e.Subjects) != 1 || e.Subjects[0] != "payments/web" || e.Revision != 0 || e.Forced {
+		t.Errorf("entry %+v", e)
+	}
+	if !strings.Contains(e.Before, "rps: 1000") || !strings.HasPrefix(e.After, "# refused: payments/web ") || !strings.Contains(e.After, "\n# payments/web\n") || !strings.Contains(e.After, "rps: 100}") {
+		t.Errorf("before %q, after %q", e.Before, e.After)
+	}
+	r.wantLimits("payments/web=1,000")
 }

@@ -164,6 +164,7 @@ func (d *Desk) guard(ctx context.Context, p proposal, made draft, head *snapshot
 		}
 	}
 	if len(needed) > 0 && !p.force && !p.dryRun {
+		d.noteRefusal(ctx, p, out.Changes, needed)
 		return false, &GuardError{needed[:min(len(needed), maxFindings)]}
 	}
 	return len(needed) > 0, nil

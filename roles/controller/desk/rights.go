@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"grl/policy/guard"
 	"grl/proto/access"
 )
 
@@ -47,6 +48,31 @@ func (d *Desk) deny(ctx context.Context, by By, action string, subjects []string
 	}
 	return denied
 }
+
+// refusedMark begins the lines, in what an entry says a change would have made of
+// buckets, that say why a guard rail refused it.
+const refusedMark = "# refused: "
+
+// noteRefusal writes a change that guard rails refused to the audit, with what it
+// would have changed, and why not.
+func (d *Desk) noteRefusal(ctx context.Context, p proposal, changes []Change, needed []guard.Finding) {
+	if !d.denials.fresh(p.by.Person.Name+"\x00rails\x00"+p.action, time.Now()) {
+		return
+	}
+	before, after := auditTexts(changes)
+	var why strings.Builder
+	for _, f := range needed[:min(len(needed), maxRefused)] {
+		why.WriteString(refusedMark + strings.TrimSpace(f.Bucket+" "+f.Text) + "\n")
+	}
+	// Before what the ledger may cut.
+	err := d.opts.Ledger.Note(ctx, p.act(false), "refused."+p.action, subjects(changes), before, why.String()+after)
+	if err != nil {
+		d.opts.Log.ErrorContext(ctx, "cannot write a refusal to the audit", "actor", p.by.Person.Name, "action", p.action, "err", err)
+	}
+}
+
+// maxRefused is how many reasons an entry of a refusal has.
+const maxRefused = 20
 
 // checkRights makes sure that the person may edit every service that changes,
 // as it is and as it shall be.
