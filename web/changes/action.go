@@ -37,8 +37,29 @@ func actionText(e *grlv1.AuditEntry) string {
 	if text == "" {
 		text = format.Printable(action)
 	}
-	if refused(e) && e.GetAfter() != "" {
+	if refused(e) && e.GetAfter() != "" && railText(e) == "" {
 		text += ": " + format.Printable(clip(e.GetAfter()))
+	}
+	return text
+}
+
+// railMark begins the lines of an entry that say why a guard rail refused it.
+const railMark = "# refused: "
+
+// railText says why guard rails refused a change: the first reason, "" if none
+// did.
+func railText(e *grlv1.AuditEntry) string {
+	text, ok := strings.CutPrefix(e.GetAfter(), railMark)
+	if !refused(e) || !ok {
+		return ""
+	}
+	text, rest, _ := strings.Cut(text, "\n")
+	if len(e.GetSubjects()) == 1 {
+		text = strings.TrimPrefix(text, e.GetSubjects()[0]+" ")
+	}
+	text = format.Printable(clip(text))
+	if more := strings.Count("\n"+rest, "\n"+railMark); more > 0 {
+		text += " and " + format.Plural(more, "more reason")
 	}
 	return text
 }

@@ -57,6 +57,7 @@ type row struct {
 	Text     string    // of anything else
 	Reason   string
 	Refused  bool
+	Rail     string // why a guard rail refused it; "": none did
 	Forced   bool
 	Who      string
 	From     string
@@ -183,9 +184,9 @@ func newRow(now time.Time, e *grlv1.AuditEntry, q query) row {
 	r := row{
 		ID: "e" + strconv.FormatUint(number, 10), At: format.NewStamp(time.UnixMilli(e.GetAtMs()), now),
 		Revision: kindText(e), What: whatOf(e), Reason: format.Printable(e.GetReason()),
-		Refused: refused(e), Forced: e.GetForced(), Who: format.Printable(e.GetActor()), From: format.Printable(e.GetFrom()),
+		Refused: refused(e), Rail: railText(e), Forced: e.GetForced(), Who: format.Printable(e.GetActor()), From: format.Printable(e.GetFrom()),
 	}
-	if makesRevision(e) && len(e.GetSubjects()) == 1 {
+	if (makesRevision(e) || railText(e) != "") && len(e.GetSubjects()) == 1 {
 		bucket := e.GetSubjects()[0]
 		r.Changes = changesOf(parsed(bucket, itemText(e.GetBefore(), bucket)), parsed(bucket, itemText(e.GetAfter(), bucket)))
 	}
