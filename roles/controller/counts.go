@@ -25,6 +25,9 @@ func (v view) Counts() page.Counts {
 	if known := v.decided.Load(); known != nil {
 		out = *known
 	}
+	if v.firing != nil {
+		out.Firing = v.firing()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.node
@@ -40,9 +43,6 @@ func (v view) Counts() page.Counts {
 		if now.Before(c.Ends) {
 			out.Caps++
 		}
-	}
-	if v.firing != nil {
-		out.Firing = v.firing()
 	}
 	return out
 }

@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"grl/limiter"
+	grlv1 "grl/proto/grl/v1"
+	"grl/roles/controller/api"
+	"grl/roles/controller/desk"
+	"grl/store/ledger"
+)
+
+// TestCountsOfTheConfiguration counts again by hand.
+func TestCountsOfTheConfiguration(t *testing.T) {
+	now := time.Now()
+	c := cascade(1, limiter.Cap{ID: "7", Service: "pay", LimitRPS: 1, Ends: now.Add(time.Hour)}, limiter.Cap{ID: "6", Service: "pay", LimitRPS: 1, Ends: now.Add(-time.Minute)})
+	v := view{Controller: &Controller{node: newRig(t, c).n, firing: func() int { return 4 }}}
+	if got := v.Counts(); got.Buckets != 5 || got.Shadow != 2 || got.Caps != 1 || got.Firing != 4 || got.Policies != 0 {
+		t.Errorf("%+v, want 5 buckets, one of them in shadow and one with a candidate, 1 cap that runs, 4 alerts", got)
+	}
+	v.node.install(configuration(2, 3), nil, nil)
+	v.firing = nil
+	if got := v.Counts(); got.Buckets != 5 || got.Shadow != 5 || got.Caps != 0 || got.Firing != 0 {
+		t.Errorf("after another configuration: %+v", got)
+	}
+}
+
+// TestCountsOfProposals has three proposals, of which one is rejected, one is of
+// a limit that changed since, and one waits; a later run says nothing new.
+func TestCountsOfProposals(t *testing.T) {
+	v := ledgerView(t)
+	c := cascade(1)
+	applyAt(t, v, time.Now(), "ada", c.Services[0])
+	v.desk = desk.New(desk.Options{Ledger: v.ledger, Traffic: load{v.Controller}, Log: slog.New(slog.DiscardHandler)})
+	v.api = api.New(api.Options{Ledger: v.ledger, Desk: v.desk, Log: slog.New(slog.DiscardHandler)})
+	act := ledger.Act{Actor: "rlc", At: time.Now()}
+	run := func(dry bool, limits map[string]float64) uint64 {
+		t.Helper()
+		r, err := v.ledger.BeginRun(t.Context(), act, ledger.Run{Trigger: "schedule", Configurator: "rlc", DryRun: dry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var results []ledger.Result
+		for bucket, before := range limits {
+			data, err := proto.Marshal(&grlv1.RunResult{
+				Bucket: bucket, Outcome: grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, Before: &grlv1.ComputedLimit{Rps: before}, After: &grlv1.ComputedLimit{Rps: 200},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, ledger.Result{Bucket: bucket, Data: data})
+		}
+		if err := v.ledger.AddResults(t.Context(), r.ID, results); err != nil {
+			t.Fatal(err)
+		}
+		_, err = v.ledger.FinishRun(t.Context(), act, r.ID, func(r *ledger.Run) {
+			r.State, r.Outcomes = ledger.RunDone, make([]uint32, len(grlv1.RunOutcome_name))
+			r.Outcomes[grlv1.RunOutcome_RUN_OUTCOME_PROPOSED] = uint32(len(results))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ID
+	}
+	waiting := func(when string, want int) {
+		t.Helper()
+		if err := v.countDecided(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Counts().Waiting; got != want {
+			t.Errorf("%s: %d wait, want %d", when, got, want)
+		}
+	}
+	waiting("no run", 0)
+	id := run(false, map[string]float64{"pay/checkout": 100, "pay/each": 100, "pay/p": 77})
+	waiting("two that hold, and one of a limit that is another one", 2)
+	run(true, map[string]float64{"pay/blocked": 0})
+	waiting("after a dry run", 2)
+	if err := v.ledger.Decide(t.Context(), act, id, []ledger.Decision{{Bucket: "pay/each", State: ledger.Rejected}}); err != nil {
+		t.Fatal(err)
+	}
+	waiting("one is rejected", 1)
+	run(false, map[string]float64{"pay/checkout": 100})
+	waiting("proposed again", 1)
+	if _, err := v.ledger.BeginRun(t.Context(), act, ledger.Run{Trigger: "schedule", Configurator: "rlc"}); err != nil {
+		t.Fatal(err)
+	}
+	waiting("while one runs", 1)
+	if _, err := v.ledger.ApplyPolicies(t.Context(), 0, act, "policy.apply", nil, "", "", map[string][]byte{"nightly": []byte("name: nightly\n")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.countDecided(t.Context()); err != nil || v.Counts().Policies != 1 {
+		t.Errorf("%+v, %v, want a policy", v.Counts(), err)
+	}
+}
