@@ -31,7 +31,6 @@ type trialView struct {
 	Foot    string
 	Label   page.Label
 	Another string // URL
-	Key     []keyItem
 	Plot    chart.Plot
 	Worst   []worstRow
 }
@@ -40,12 +39,6 @@ type trialView struct {
 type trialFigure struct {
 	page.Figure
 	More string
-}
-
-// keyItem is a line of the plot with its last value.
-type keyItem struct {
-	Kind        chart.Kind
-	Name, Value string
 }
 
 // worstRow is a cell of the sample.
@@ -222,7 +215,6 @@ func (v *trialView) plot(t *trial) {
 		label := ""
 		if policy.Known(last) {
 			label = format.RPS(last) + " " + name
-			v.Key = append(v.Key, keyItem{kind, name, format.RPS(last)})
 		}
 		strip.Lines = append(strip.Lines, chart.Line{Kind: kind, Values: values, Label: label})
 	}

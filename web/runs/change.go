@@ -119,13 +119,18 @@ func highest(peaks []float32) (rps float64, known bool) {
 	return rps, known
 }
 
-// limitOf is the figure of a limit that is drawn: a candidate where one is set
-// beside a limit that stays.
+// limitOf is the figure that the result is about: the limit, or the candidate
+// where the limit beside it stays.
 func limitOf(m *grlv1.RunResult) float64 {
-	if c := m.GetAfter().GetCandidateRps(); c > 0 {
-		return c
+	if judges(m) {
+		return m.GetAfter().GetCandidateRps()
 	}
 	return m.GetAfter().GetRps()
+}
+
+// judges reports whether a result sets a candidate, which drops nothing.
+func judges(m *grlv1.RunResult) bool {
+	return m.GetAfter().GetCandidateRps() > 0 && m.GetAfter().GetRps() == m.GetBefore().GetRps()
 }
 
 // headroomText is how far the new limit stands above the highest minute: "25%".

@@ -455,7 +455,7 @@ const (
 
 // sparkOf draws the highest minute of each day with the limit before and after.
 func sparkOf(m *grlv1.RunResult) chart.Sparkline {
-	s := chart.Sparkline{LimitRPS: limitOf(m), Before: m.GetBefore().GetRps(), Shadow: m.GetAfter().GetCandidateRps() > 0}
+	s := chart.Sparkline{LimitRPS: limitOf(m), Before: m.GetBefore().GetRps(), Shadow: judges(m)}
 	for _, p := range m.GetDailyPeaks() {
 		if p < 0 {
 			s.Values = append(s.Values, math.NaN())
