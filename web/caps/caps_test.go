@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -315,6 +316,52 @@ func TestExtendAndLift(t *testing.T) {
 		}
 		if _, text := w.get(viewer, "/caps", false); !strings.Contains(text, "bot → shop at 100 rps") {
 			t.Errorf("not listed as ended: %s", text)
+		}
+	})
+}
+
+// What a cap dropped is what the history counted of it, and the curve is what it
+// counted of the caller.
+func TestHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		w.must(editor, "/caps", url.Values{"service": {"shop"}, "caller": {"bot"}, "rps": {"200"}, "until": {"2m"}, "reason": {"x"}})
+		time.Sleep(7 * time.Minute)
+		var dropped, offered float64
+		for _, m := range w.history("shop/_cap-1", "") {
+			dropped += float64(m.GetDropped())
+		}
+		_, text := w.get(viewer, "/caps", false)
+		if dropped < 50_000 {
+			t.Fatalf("the history has %v drops", dropped)
+		}
+		near(t, "dropped", number(t, text, `bot → shop at 200 rps ([\d.]+)k`)*1000, dropped, 0.01)
+
+		time.Sleep(16 * time.Minute)
+		body, _ := w.get(editor, "/caps?service=shop&caller=bot", false)
+		minutes := w.history("shop/each", "bot")
+		rows := regexp.MustCompile(`<th scope="row"><time datetime="([^"]+)"[^>]*>[^<]*</time></th>\s*<td class="num">([^<]+)</td>`).FindAllStringSubmatch(body, -1)
+		compared := 0
+		for _, row := range rows { // each says when its ten minutes end
+			to, err := time.Parse(time.RFC3339, row[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0.0
+			offered = 0
+			for _, m := range minutes {
+				if at := time.UnixMilli(m.GetStartMs()); !at.Before(to.Add(-10*time.Minute)) && at.Before(to) {
+					offered += float64(m.GetOffered()) / 60
+					n++
+				}
+			}
+			if n == 10 {
+				near(t, "offered until "+row[1], number(t, row[2], `([\d,.]+)`), offered/n, 0.01)
+				compared++
+			}
+		}
+		if compared == 0 {
+			t.Errorf("no row of %d to compare with %d minutes: %v", len(rows), len(minutes), rows)
 		}
 	})
 }

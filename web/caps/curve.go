@@ -30,7 +30,7 @@ const (
 
 // curve reads what was offered of what the cap selects, and draws the cap into
 // it; now is the end, with the load of now as the last point.
-func (s site) curve(ctx context.Context, q *request, f *forecast, cells []page.Cell, now time.Time) *curve {
+func (s site) curve(ctx context.Context, q *request, f *forecast, cells []*page.Cell, now time.Time) *curve {
 	if q.Service == "" {
 		return nil
 	}
@@ -83,10 +83,9 @@ func (s site) curve(ctx context.Context, q *request, f *forecast, cells []page.C
 
 // counting returns the cell that counts just what a cap selects, nil if none
 // does.
-func counting(cells []page.Cell, q *request) *page.Cell {
-	for i := range cells {
-		c := &cells[i]
-		if c.Service != q.Service || c.Cap != "" || c.Class != "" {
+func counting(cells []*page.Cell, q *request) *page.Cell {
+	for _, c := range cells {
+		if c.Cap != "" || c.Class != "" {
 			continue
 		}
 		selects := c.Selects

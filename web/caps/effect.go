@@ -39,15 +39,16 @@ type consequence struct {
 	Text string // a sentence
 }
 
-// forecast asks what the cap would do.
-func (s site) forecast(r *http.Request, q *request, cells []page.Cell) forecast {
+// forecast asks what the cap would do. Here and below cells are those of its
+// service.
+func (s site) forecast(r *http.Request, q *request, cells []*page.Cell) forecast {
 	ctx := r.Context()
 	f := forecast{Gate: q.gate()}
 	if q.Service == "" {
 		f.Effect.Lead = "Name a service, to see what a cap would do."
 		return f
 	}
-	if f.Refused = mayNot(ctx, q, ownerOf(cells, q.Service)); f.Refused != "" {
+	if f.Refused = mayNot(ctx, q, ownerOf(cells)); f.Refused != "" {
 		f.Effect.Lead = f.Refused
 		return f
 	}
@@ -64,7 +65,7 @@ func (s site) forecast(r *http.Request, q *request, cells []page.Cell) forecast 
 }
 
 // settle says what there is to say, once it is known which size is meant.
-func (f *forecast) settle(ctx context.Context, q *request, cells []page.Cell, now time.Time) {
+func (f *forecast) settle(ctx context.Context, q *request, cells []*page.Cell, now time.Time) {
 	if f.Effect.Lead != "" {
 		return
 	}
@@ -172,7 +173,7 @@ func (f *forecast) say(q *request) {
 }
 
 // facts are the numbers behind the sentence.
-func (f *forecast) facts(q *request, cells []page.Cell, now time.Time) {
+func (f *forecast) facts(q *request, cells []*page.Cell, now time.Time) {
 	add := func(name, value string) { f.Effect.Facts = append(f.Effect.Facts, page.Fact{Name: name, Value: value}) }
 	if f.Known {
 		add("Offered now", format.RPS(f.OfferedRPS)+" rps")
@@ -199,9 +200,9 @@ func (f *forecast) facts(q *request, cells []page.Cell, now time.Time) {
 
 // capped is what running caps drop now of what a cap selects, in requests per
 // second.
-func capped(cells []page.Cell, q *request) (rps float64) {
-	for i := range cells {
-		if c := &cells[i]; c.Service == q.Service && c.Cap != "" && within(c.Selects, q.match()) {
+func capped(cells []*page.Cell, q *request) (rps float64) {
+	for _, c := range cells {
+		if c.Cap != "" && within(c.Selects, q.match()) {
 			rps += c.DroppedRPS
 		}
 	}
@@ -214,18 +215,17 @@ const mostRelief = 3
 // relief says what buckets that drop now would drop under the cap, which is
 // tried before them: those whose requests it all selects, and those that it is
 // within. Where a cap runs already, who drops what cannot be told apart.
-func (f *forecast) relief(q *request, cells []page.Cell) []page.Fact {
-	if slices.ContainsFunc(cells, func(c page.Cell) bool { return c.Service == q.Service && c.Cap != "" }) {
-		return nil
-	}
+func (f *forecast) relief(q *request, cells []*page.Cell) []page.Fact {
 	type relieved struct {
 		cell  *page.Cell
 		ratio float64
 	}
 	var found []relieved
-	for i := range cells {
-		c := &cells[i]
-		if c.Service != q.Service || c.Cap != "" || c.Block || c.Scope != limiter.Global || c.Caller != "" || c.Class != "" || c.DropRatio() == 0 {
+	for _, c := range cells {
+		if c.Cap != "" {
+			return nil
+		}
+		if c.Block || c.Scope != limiter.Global || c.Caller != "" || c.Class != "" || c.DropRatio() == 0 {
 			continue
 		}
 		less := 0.0
@@ -294,11 +294,22 @@ func (f *forecast) consequence(ctx context.Context, q *request) consequence {
 	return consequence{key.Encode(), text}
 }
 
-// ownerOf returns the owner of a service, "" if it has none or no limits.
-func ownerOf(cells []page.Cell, service string) string {
+// cellsOf returns the cells of a service.
+func cellsOf(cells []page.Cell, service string) []*page.Cell {
+	var own []*page.Cell
 	for i := range cells {
-		if cells[i].Service == service && cells[i].Owner != "" {
-			return cells[i].Owner
+		if cells[i].Service == service {
+			own = append(own, &cells[i])
+		}
+	}
+	return own
+}
+
+// ownerOf returns the owner of a service, "" if it has none or no limits.
+func ownerOf(cells []*page.Cell) string {
+	for _, c := range cells {
+		if c.Owner != "" {
+			return c.Owner
 		}
 	}
 	return ""

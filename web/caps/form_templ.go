@@ -62,7 +62,7 @@ func form(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = options(v.Names.Services).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = options(v.Services).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

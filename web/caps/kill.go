@@ -15,7 +15,8 @@ import (
 // kill is the switch that stops all dropping.
 type kill struct {
 	All      bool      // nothing is dropped anywhere
-	Services []stopped // those of which nothing is
+	Services []stopped // those of which nothing is, mostStopped at most
+	Stopped  int       // how many there are
 	May      bool      // stop one
 	MayAll   bool
 	// Of a form that was refused.
@@ -23,6 +24,9 @@ type kill struct {
 	Error        string
 	Open         bool
 }
+
+// mostStopped is how many services are listed.
+const mostStopped = 50
 
 // stopped is a service of which nothing is dropped.
 type stopped struct {
@@ -35,8 +39,11 @@ func (k kill) now(ctx context.Context, f page.Fleet, cells []page.Cell) kill {
 	k.All = f.AllDisabled
 	k.May = page.May(ctx, grlv1connect.IncidentServiceDisableProcedure)
 	k.MayAll = page.MayForce(ctx)
-	for _, name := range f.Disabled {
-		k.Services = append(k.Services, stopped{name, format.Printable(name), k.May && page.MayEdit(ctx, name, ownerOf(cells, name))})
+	k.Stopped = len(f.Disabled)
+	shown := f.Disabled[:min(k.Stopped, mostStopped)]
+	owner := owners(cells, shown)
+	for _, name := range shown {
+		k.Services = append(k.Services, stopped{name, format.Printable(name), k.May && page.MayEdit(ctx, name, owner[name])})
 	}
 	return k
 }
@@ -47,7 +54,7 @@ func (k kill) state() string {
 	case k.All:
 		return "Nothing is dropped anywhere. Limits, caps and blocks count, and drop nothing."
 	case len(k.Services) > 0:
-		return "Nothing is dropped for " + format.Plural(len(k.Services), "service") + ":"
+		return "Nothing is dropped for " + format.Plural(k.Stopped, "service") + ":"
 	}
 	return "Dropping is enabled everywhere."
 }

@@ -12,50 +12,50 @@ import (
 // mostNames is how many names are offered for a field.
 const mostNames = 100
 
-// names are what the fields offer, sorted.
-type names struct{ Services, Callers, Procedures []string }
-
-// names collects what is known: services with limits and those that are seen,
-// and who calls the chosen service by what.
-func (s site) names(ctx context.Context, service string, cells []page.Cell) names {
-	services, callers, procedures := map[string]bool{}, map[string]bool{}, map[string]bool{}
+// services returns the names of services with limits, and of others that are
+// seen, sorted.
+func (s site) services(ctx context.Context, cells []page.Cell) []string {
+	known := make(map[string]bool)
+	last := ""
 	for i := range cells {
-		c := &cells[i]
-		if c.Cap != "" {
-			continue
-		}
-		services[c.Service] = true
-		if c.Service != service {
-			continue
-		}
-		callers[c.Caller], callers[string(c.Selects.Caller)] = true, true
-		procedures[string(c.Selects.Procedure)] = true
-	}
-	pairs := func(p *grlv1.ServicePairs) {
-		services[p.GetService()] = true
-		if p.GetService() != service {
-			return
-		}
-		for _, pair := range p.GetPairs() {
-			callers[pair.GetCaller()], procedures[pair.GetProcedure()] = true, true
+		if name := cells[i].Service; name != last { // cells of one stand together
+			known[name], last = true, name
 		}
 	}
 	for _, hour := range s.hours(ctx, "") {
 		for _, p := range hour.GetServices() {
-			pairs(p)
+			known[p.GetService()] = true
 		}
 	}
-	if service != "" {
-		for _, hour := range s.hours(ctx, service) {
-			pairs(hour.GetPairs())
-			for _, b := range hour.GetBuckets() {
-				for _, c := range b.GetCallers() {
-					callers[c.GetCaller()] = true
-				}
+	return first(known)
+}
+
+// names are who calls a service, and by what, sorted.
+type names struct{ Callers, Procedures []string }
+
+// names collects what is known of the callers of a service.
+func (s site) names(ctx context.Context, service string, cells []*page.Cell) names {
+	if service == "" {
+		return names{}
+	}
+	callers, procedures := make(map[string]bool), make(map[string]bool)
+	for _, c := range cells {
+		if c.Cap == "" {
+			callers[c.Caller], callers[string(c.Selects.Caller)] = true, true
+			procedures[string(c.Selects.Procedure)] = true
+		}
+	}
+	for _, hour := range s.hours(ctx, service) {
+		for _, pair := range hour.GetPairs().GetPairs() {
+			callers[pair.GetCaller()], procedures[pair.GetProcedure()] = true, true
+		}
+		for _, b := range hour.GetBuckets() {
+			for _, c := range b.GetCallers() {
+				callers[c.GetCaller()] = true
 			}
 		}
 	}
-	return names{first(services), first(callers), first(procedures)}
+	return names{first(callers), first(procedures)}
 }
 
 // hours returns who called in the last two hours, or nothing: names are a help

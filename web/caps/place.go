@@ -21,7 +21,7 @@ func (s site) place(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, http.StatusUnprocessableEntity, v)
 		return
 	}
-	f := s.forecast(r, &q, s.Backend.Cells())
+	f := s.forecast(r, &q, cellsOf(s.Backend.Cells(), q.Service))
 	agree := f.consequence(r.Context(), &q)
 	if agree.Key != "" && q.Agreed != agree.Key {
 		v.Errors = map[string]string{"yes": "Tick this, if it is meant."}
@@ -105,8 +105,8 @@ func (s site) preview(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, http.StatusOK, v)
 		return
 	}
-	cells, now := s.Backend.Cells(), time.Now()
-	q := &v.Request
+	q, now := &v.Request, time.Now()
+	cells := cellsOf(s.Backend.Cells(), q.Service)
 	v.Forecast = s.forecast(r, q, cells)
 	if size := v.Forecast.Gate.Size; size != "" {
 		v.Forecast.choose(q, size)

@@ -3,11 +3,14 @@ package caps
 import (
 	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"grl/limiter"
+	"grl/proto/access"
+	grlv1 "grl/proto/grl/v1"
 )
 
 func TestGate(t *testing.T) {
@@ -111,5 +114,48 @@ func TestTwoDigits(t *testing.T) {
 		if got := twoDigits(rps); got != want {
 			t.Errorf("twoDigits(%v) = %v, want %v", rps, got, want)
 		}
+	}
+}
+
+// However many caps run, the page stays small.
+func TestManyCaps(t *testing.T) {
+	var caps []*grlv1.CapView
+	for i := range 1000 {
+		name := strings.Repeat("n", 256)
+		caps = append(caps, &grlv1.CapView{EndsAtMs: 1e13, OfferedRps: 5, DroppedRps: 1, Cap: &grlv1.Cap{
+			Id: strconv.Itoa(i), Service: name, Match: &grlv1.Match{Caller: name, Procedure: name}, Author: name, Reason: name + "nnnn",
+			Gate: &grlv1.Cap_Limit{Limit: &grlv1.Limit{Rps: 1}},
+		}})
+	}
+	ctx := access.With(t.Context(), access.Identity{Person: &access.Person{Level: access.Admin}})
+	v := newRunning(ctx, caps, nil, time.Now())
+	var b strings.Builder
+	if err := runningContent(v).Render(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	if v.Note != "1,000 caps" || len(v.Rows) != mostRunning || !v.Rows[0].May || !strings.Contains(b.String(), "950 older caps") || b.Len() > 250_000 {
+		t.Errorf("%s, %d rows, %d bytes", v.Note, len(v.Rows), b.Len())
+	}
+}
+
+// Sizes that are not known are not offered; each says what it stands for.
+func TestSizes(t *testing.T) {
+	v := view{Forecast: forecast{Sizes: sizes{Half: 480, Quarter: 240, Usual: 270}, Gate: gate{RPS: 240, Size: "quarter"}}, Request: request{To: "quarter 240"}}
+	var got []string
+	for _, c := range v.choices() {
+		got = append(got, c.Value+"="+c.Name+" "+c.Note)
+	}
+	want := "half 480=Half 480, quarter 240=Quarter 240, usual 270=Usual 270, block=Block 0"
+	if all := strings.Join(got, ", "); all != want || v.chosen() != "quarter 240" || v.number() != "240" {
+		t.Errorf("sizes = %s, chosen %q, number %q, want %s", all, v.chosen(), v.number(), want)
+	}
+	v.Forecast.Sizes = sizes{}
+	if len(v.choices()) != 1 {
+		t.Errorf("sizes = %v, want a block alone", v.choices())
+	}
+	f := forecast{OfferedRPS: 956, Sizes: sizes{Usual: 270}}
+	acts := []act{{Action: "cap.lift", Cap: logged{Reason: "no"}}, {Action: "cap.place", Cap: logged{Reason: "retry storm"}}, {Action: "cap.place", Cap: logged{Reason: "retry storm"}}, {Action: "cap.place"}}
+	if got := strings.Join(f.ready(acts), "|"); got != "956 rps offered, usual at this hour 270|retry storm" {
+		t.Errorf("ready reasons: %s", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"grl/limiter"
 	"grl/proto/access"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
 	"grl/roles/rolestest"
 	"grl/web/pagetest"
 )
@@ -138,6 +139,17 @@ func (w *town) caps() []*grlv1.CapView {
 		w.t.Fatal(err)
 	}
 	return list.GetCaps()
+}
+
+// history returns the minutes of a cell since the beginning.
+func (w *town) history(bucket, caller string) []*grlv1.Minute {
+	w.t.Helper()
+	view := grlv1connect.NewViewServiceClient(w.Network.Client(w.t), "http://controller")
+	r, err := view.GetHistory(w.t.Context(), &grlv1.GetHistoryRequest{Bucket: bucket, Caller: caller, FromMs: 1})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.GetMinutes()
 }
 
 // get returns a page, and its text.

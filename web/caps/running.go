@@ -21,6 +21,7 @@ import (
 type running struct {
 	Note string // how many
 	Rows []runningCap
+	More string // how many are not listed; "": none
 	// Problem says that they cannot be read; "": they can.
 	Problem string
 }
@@ -66,26 +67,38 @@ func (s site) stream(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return runningContent(running{Problem: s.Refusal(r, err).Title})
 		}
-		return runningContent(newRunning(ctx, caps, owners(s.Backend.Cells(), caps), time.Now()))
+		return runningContent(newRunning(ctx, caps, owners(s.Backend.Cells(), services(caps)), time.Now()))
 	})
 }
 
-// owners returns the owners of the services that are capped, by service.
-func owners(cells []page.Cell, caps []*grlv1.CapView) map[string]string {
-	of := make(map[string]string)
+// services returns the services that are capped.
+func services(caps []*grlv1.CapView) []string {
+	var names []string
 	for _, c := range caps {
-		of[c.GetCap().GetService()] = ""
+		names = append(names, c.GetCap().GetService())
+	}
+	return names
+}
+
+// owners returns the owners of services, by name.
+func owners(cells []page.Cell, services []string) map[string]string {
+	of := make(map[string]string)
+	for _, name := range services {
+		of[name] = ""
 	}
 	if len(of) == 0 {
 		return of
 	}
 	for i := range cells {
-		if owner, capped := of[cells[i].Service]; capped && owner == "" {
+		if owner, asked := of[cells[i].Service]; asked && owner == "" {
 			of[cells[i].Service] = cells[i].Owner
 		}
 	}
 	return of
 }
+
+// mostRunning is how many caps are listed, so that a page stays small.
+const mostRunning = 50
 
 func newRunning(ctx context.Context, caps []*grlv1.CapView, owners map[string]string, now time.Time) running {
 	var v running
@@ -103,6 +116,9 @@ func newRunning(ctx context.Context, caps []*grlv1.CapView, owners map[string]st
 			inForce++
 		}
 		v.Rows = append(v.Rows, row)
+	}
+	if more := len(v.Rows) - mostRunning; more > 0 {
+		v.Rows, v.More = v.Rows[:mostRunning], format.Plural(more, "older cap")
 	}
 	v.Note = format.Plural(inForce, "cap")
 	return v

@@ -17,6 +17,7 @@ type view struct {
 	Request  request
 	Errors   map[string]string // by field of the form
 	Forecast forecast
+	Services []string // to offer
 	Names    names
 	Ready    []string
 	Curve    *curve // nil: nothing is asked for yet
@@ -53,7 +54,7 @@ func (s site) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 		return
 	}
 	cells := s.Backend.Cells()
-	v.Running = newRunning(ctx, caps, owners(cells, caps), now)
+	v.Running = newRunning(ctx, caps, owners(cells, services(caps)), now)
 	v.Ended = s.ended(ctx, acts, now)
 	v.Switch = v.Switch.now(ctx, s.Backend.Fleet(), cells)
 	v.MayPlace = page.May(ctx, grlv1connect.IncidentServicePlaceCapProcedure)
@@ -65,16 +66,17 @@ func (s site) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 		}
 	}
 	if v.MayPlace {
-		s.fill(r, &v, cells, now)
+		own := cellsOf(cells, v.Request.Service)
+		s.fill(r, &v, own, now)
 		v.Ready = v.Forecast.ready(acts)
-		v.Names = s.names(ctx, v.Request.Service, cells)
+		v.Services, v.Names = s.services(ctx, cells), s.names(ctx, v.Request.Service, own)
 	}
 	s.Render(w, r, status, show(s.Page(r, "Caps", "/caps"), v))
 }
 
 // fill says what the cap of the form would do. A form without any size is given
 // a quarter of what is offered.
-func (s site) fill(r *http.Request, v *view, cells []page.Cell, now time.Time) {
+func (s site) fill(r *http.Request, v *view, cells []*page.Cell, now time.Time) {
 	q := &v.Request
 	v.Forecast = s.forecast(r, q, cells)
 	if q.To == "" && q.Typed == "" && v.Errors == nil {
