@@ -231,7 +231,7 @@ func TestEditIsRefused(t *testing.T) {
 			{"no number", change(base, "limit", "lots", "reason", "typed <b>this</b>"), http.StatusUnprocessableEntity, []string{"Not saved: one field is wrong", "Write a number of requests per second, such as 1,200."}},
 			{"two fields", change(base, "limit", "0", "candidate", "x"), http.StatusUnprocessableEntity, []string{"two fields are wrong", "A limit of 0 is a block: place a cap."}},
 			{"nothing changed", change(base), http.StatusUnprocessableEntity, []string{"Nothing changed"}},
-			{"a guard rail", change(base, "limit", "1000"), http.StatusUnprocessableEntity, []string{"limit of 1,000 rps is above 3 times the present one, 300 rps", "An admin may pass it by force."}},
+			{"a guard rail", change(base, "limit", "1000"), http.StatusUnprocessableEntity, []string{"Limit of 1,000 rps is above 3 times the present one, 300 rps", "An admin may pass it by force."}},
 			{"force is not for editors", change(base, "limit", "1000", "force", "yes", "reason", "must"), http.StatusForbidden, []string{"force needs the role admin"}},
 			{"no such bucket", url.Values{"name": {"payments/none"}, "base": {"1"}, "limit": {"5"}, "behavior": {"deny"}, "do": {"save"}}, http.StatusNotFound, []string{"There is no bucket payments/none"}},
 		}
@@ -300,7 +300,7 @@ func TestStaleEdit(t *testing.T) {
 			}
 			offered := s.rows("payments/writes")[0].GetOfferedRps()
 			wants(t, text, fmt.Sprintf("Not saved: r%d changed this bucket while you were editing Nothing was overwritten.", base+1),
-				fmt.Sprintf("Theirs, r%d ada", base+1), "Limit 300 rps → 400 rps", "Limit 300 rps → 500 rps", "Keep theirs",
+				fmt.Sprintf("Theirs, r%d 00:00:20 UTC ada", base+1), "Limit 300 rps → 400 rps", "Limit 300 rps → 500 rps", "Keep theirs",
 				"Would drop now "+format.Share(1 - 400/offered)[:1], fmt.Sprintf("Edit mine on top of r%d", base+1))
 			if !strings.Contains(body, `name="limit" value="500"`) || !strings.Contains(body, `name="reason" value="mine"`) {
 				t.Error("what was typed is lost")
@@ -392,7 +392,7 @@ func TestNewBucket(t *testing.T) {
 		if status != http.StatusOK || !strings.Contains(body, `name="limit" type="text" value="240"`) || !strings.Contains(body, `name="bucket" type="text" value="price-bot"`) {
 			t.Fatalf("status %d: the form does not have what the link says", status)
 		}
-		wants(t, text, "would drop 0 % of the", "+ match: {caller: price-bot}") // what is offered now
+		wants(t, text, "Would drop 0 % of the", "+ match: {caller: price-bot}") // what is offered now
 		form := url.Values{
 			"service": {"payments"}, "bucket": {"price-bot"}, "caller": {"price-bot"}, "limit": {"240"}, "behavior": {"deny"}, "scope": {"global"}, "do": {"save"},
 		}

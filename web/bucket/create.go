@@ -249,6 +249,7 @@ func (s site) judgeNew(r *http.Request, c *configured, b limiter.Bucket, p *blue
 	} else {
 		v.Findings = page.Findings(got.GetFindings())
 	}
+	v.Findings = capitals(v.Findings)
 	for _, f := range v.Findings {
 		if f.Bucket == format.Printable(b.FullName()) {
 			v.Effect.Lead = f.Text

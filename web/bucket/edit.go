@@ -144,6 +144,7 @@ func (s site) editView(r *http.Request, q query, c *configured, seen *sum, d dra
 			refusal = refused
 		}
 	}
+	v.Findings = capitals(v.Findings)
 	v.Effect = o.effect("/bucket/effect")
 	if len(wrong) > 0 {
 		v.Effect.Lead, v.Effect.Facts = "", nil
@@ -153,6 +154,14 @@ func (s site) editView(r *http.Request, q query, c *configured, seen *sum, d dra
 	v.fields(b, d, &o, append(wrong, problemsOf(refusal)...))
 	v.force(ctx, q, &o, d)
 	return v, nil
+}
+
+// capitals returns findings as people write sentences.
+func capitals(findings []page.Finding) []page.Finding {
+	for i := range findings {
+		findings[i].Text = format.Sentence(findings[i].Text)
+	}
+	return findings
 }
 
 func problemsOf(f *page.Refusal) []page.Problem {

@@ -54,6 +54,9 @@ func (s site) history(ctx context.Context, q query) (templ.Component, error) {
 		if was != nil || is != nil {
 			row.Icon, row.Text = eventText(was, is)
 		}
+		if strings.HasPrefix(e.GetAction(), "refused.") {
+			row.Icon, row.Text = "block", "refused: "+row.Text
+		}
 		v.Rows = append(v.Rows, row)
 	}
 	return historyCard(v), nil

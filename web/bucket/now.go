@@ -36,9 +36,8 @@ type figure struct {
 
 // note is a few words, and maybe a time.
 type note struct {
-	Text  string
-	At    format.Stamp // zero: none
-	After string
+	Text string
+	At   format.Stamp // after it; zero: none
 }
 
 func (s site) now(ctx context.Context, q query) (templ.Component, error) {
@@ -185,7 +184,7 @@ func limitFigure(seen *sum, b *limiter.Bucket, changes []page.LimitChange, now t
 	}
 	if n := len(changes); n > 0 && changes[n-1].Revision != 0 {
 		c := changes[n-1]
-		f.Notes = append(f.Notes, note{Text: "since", At: format.NewStamp(c.At, now), After: fmt.Sprintf("r%d", c.Revision)})
+		f.Notes = append(f.Notes, note{Text: fmt.Sprintf("r%d, since", c.Revision), At: format.NewStamp(c.At, now)})
 	}
 	return f
 }

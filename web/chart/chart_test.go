@@ -141,6 +141,21 @@ func TestLabelsStandApart(t *testing.T) {
 	}
 }
 
+// TestFlagsStandApart: those close to each other do not overlap, and none leaves
+// the plot.
+func TestFlagsStandApart(t *testing.T) {
+	at := func(share float64) time.Time { return start.Add(time.Duration(share * 100 * float64(time.Minute))) }
+	p := Plot{From: start, Step: time.Minute, Steps: 101, Flags: []Flag{{at(0.5), 1, false}, {at(0.51), 2, false}, {at(0.99), 3, true}, {at(1), 4, false}, {at(2), 5, false}}}
+	var got []string
+	for _, f := range p.flags(101, "300") {
+		got = append(got, f.number+" "+f.x+" "+f.textX)
+	}
+	want := "1 50.00% 50.00%, 2 51.00% 54.60%, 3 99.00% 95.40%, 4 100.00% 100.00%"
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("flags at %s, want %s", text, want)
+	}
+}
+
 func TestScale(t *testing.T) {
 	tests := []struct {
 		name                  string

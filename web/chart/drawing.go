@@ -325,20 +325,27 @@ func (p Plot) at(t time.Time, steps int) float64 {
 // flagRoom is how far flags are apart at least, as a share of the width.
 const flagRoom = 0.046
 
+// flags places the flags at their times, apart from each other: those that have
+// no room go to the right, and at the end of the plot to the left.
 func (p Plot) flags(steps int, height string) []drawnFlag {
 	var out []drawnFlag
-	last := -1.0
+	var stands []float64
 	for _, f := range p.Flags {
 		x := p.at(f.At, steps)
 		if x < 0 || x > 1 {
 			continue
 		}
-		stands := max(x, last+flagRoom)
-		last = stands
-		out = append(out, drawnFlag{
-			x: percent(x), textX: strconv.FormatFloat(100*stands, 'f', 2, 64) + "%",
-			number: strconv.Itoa(f.Number), cap: f.Cap, top: height,
-		})
+		out = append(out, drawnFlag{x: percent(x), number: strconv.Itoa(f.Number), cap: f.Cap, top: height})
+		if n := len(stands); n > 0 {
+			x = max(x, stands[n-1]+flagRoom)
+		}
+		stands = append(stands, x)
+	}
+	most := 1.0
+	for i, x := range slices.Backward(stands) {
+		x = min(x, most)
+		most = x - flagRoom
+		out[i].textX = percent(x)
 	}
 	return out
 }
