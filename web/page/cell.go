@@ -72,13 +72,13 @@ const (
 
 // State returns the strongest thing to say about a cell.
 func (c *Cell) State() CellState {
-	switch {
-	case c.Behavior != limiter.Deny:
-		return Shadow
-	case c.Block:
+	switch enforced := c.Behavior == limiter.Deny; {
+	case enforced && c.Block:
 		return Blocked
-	case c.Capped:
+	case c.Capped: // the cap drops, whatever the bucket does
 		return Capped
+	case !enforced:
+		return Shadow
 	case c.Ratio > 0 || c.OfferedRPS > c.LimitRPS:
 		return Over
 	case c.OfferedRPS > nearLimit*c.LimitRPS:
