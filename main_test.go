@@ -53,14 +53,14 @@ var mayImport = map[string][]string{
 	"roles/controller/api/internal/writedocs": {"proto/access"}, // a program of go generate
 
 	"web":                     {protoTree, "web/account", "web/alerts", "web/bucket", "web/buckets", "web/caps", "web/changes", "web/explain", "web/fleet", "web/overview", "web/page", "web/policies", "web/runs", "web/shadow"},
-	"web/account":             {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/account":             {protoTree, "web/format", "web/page"},
 	"web/alerts":              {protoTree, "web/format", "web/page"},
 	"web/bucket":              {"limiter", "limiter/limitsfile", "policy/verdict", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
 	"web/buckets":             {"limiter", protoTree, "web/chart", "web/format", "web/page"},
 	"web/caps":                {"limiter", protoTree, "web/chart", "web/format", "web/page"},
 	"web/changes":             {"limiter", "limiter/limitsfile", protoTree, "web/diff", "web/format", "web/page"},
 	"web/explain":             {"limiter", "limiter/httplimit", protoTree, "web/format", "web/page"},
-	"web/fleet":               {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
+	"web/fleet":               {protoTree, "web/format", "web/page"},
 	"web/overview":            {"limiter", "policy/verdict", protoTree, "web/chart", "web/format", "web/page"},
 	"web/policies":            {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},
 	"web/runs":                {"limiter", "policy", protoTree, "web/chart", "web/format", "web/page"},

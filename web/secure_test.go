@@ -42,6 +42,7 @@ func TestSecurityHeadersOnEveryRoute(t *testing.T) {
 	want := map[string]string{
 		"Content-Security-Policy":    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 		"X-Content-Type-Options":     "nosniff",
+		"X-Frame-Options":            "DENY",
 		"Cross-Origin-Opener-Policy": "same-origin",
 		"Referrer-Policy":            "same-origin",
 		"Strict-Transport-Security":  "",

@@ -202,7 +202,12 @@ func procedure(path string) string {
 
 // answer tells the peer why its request is refused, as its protocol does.
 func (g *Gate) answer(w http.ResponseWriter, r *http.Request, no *denial) {
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	// What stands before the pages is as closed as they are.
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
 	switch page := !isProcedure(r.URL.Path); {
 	case page && no.code == connect.CodeUnauthenticated && g.opts.People != nil && toSignIn(w, r):
 	case page || !g.errors.IsSupported(r):

@@ -96,7 +96,7 @@ func (s *Site) Page(r *http.Request, title, current string) Page {
 // Door is Page for one without numbers, such as the one for who is not inside yet.
 func (s *Site) Door(r *http.Request, title string) Page {
 	return Page{
-		Title: title, Version: s.Version, Assets: s.Assets, Who: whoOf(r.Context()),
+		Title: title, Version: format.Printable(s.Version), Assets: s.Assets, Who: whoOf(r.Context()),
 		Theme: themeOf(r), KeysOff: keysOff(r), Path: r.URL.RequestURI(),
 	}
 }
