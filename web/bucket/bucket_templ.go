@@ -6,8 +6,10 @@ package bucket
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
 	"grl/web/chart"
@@ -575,7 +577,7 @@ func chartCard(v chartView) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						var templ_7745c5c3_Var24 = []any{"mark__flag", templ.KV("mark__flag--cap", m.Cap)}
+						templ_7745c5c3_Var24 := []any{"mark__flag", templ.KV("mark__flag--cap", m.Cap)}
 						templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var24...)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -1066,7 +1068,7 @@ func loadTable(v tableView) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						var templ_7745c5c3_Var51 = []any{"num", templ.KV("cut", r.Cut)}
+						templ_7745c5c3_Var51 := []any{"num", templ.KV("cut", r.Cut)}
 						templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var51...)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -1485,7 +1487,7 @@ func editForm(v editView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var71 = []any{"button", templ.KV("button--main", v.Force == ""), templ.KV("button--cut", v.Force != "")}
+			templ_7745c5c3_Var71 := []any{"button", templ.KV("button--main", v.Force == ""), templ.KV("button--cut", v.Force != "")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var71...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -2109,7 +2111,7 @@ func savedNotice(v savedView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				var templ_7745c5c3_Var105 = []any{"notice", "notice--" + v.Kind}
+				templ_7745c5c3_Var105 := []any{"notice", "notice--" + v.Kind}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var105...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -2897,7 +2899,7 @@ func showNew(p page.Page, v newView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				var templ_7745c5c3_Var140 = []any{"button", templ.KV("button--main", v.Form.Force == ""), templ.KV("button--cut", v.Form.Force != "")}
+				templ_7745c5c3_Var140 := []any{"button", templ.KV("button--main", v.Form.Force == ""), templ.KV("button--cut", v.Form.Force != "")}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var140...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

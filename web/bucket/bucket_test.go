@@ -536,3 +536,30 @@ func BenchmarkNow(b *testing.B) {
 		}
 	}
 }
+
+// TestZoom: with the script there is a place for its chart; without it the drawing
+// and the table stand alone.
+func TestZoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, payments)
+		m := pagetest.Memory{Rows: []page.Cell{{Service: "payments", Name: "writes", LimitRPS: 300}}}
+		for _, built := range []bool{true, false} {
+			site := pagetest.Site(m)
+			if built {
+				site.Assets.Plot, site.Assets.PlotStyle, site.Assets.Zoom = "/assets/plot.js", "/assets/plot.css", "/assets/zoom.js"
+			}
+			r, body := pagetest.Get(t, pagetest.Handler(bucket.Routes(site)), viewer, "/bucket/zoom?name=payments/writes", false)
+			if r.StatusCode != http.StatusOK || !strings.Contains(body, `class="chart__plot"`) || !strings.Contains(body, "The same as a table") {
+				t.Errorf("built %v: status %d, without the drawing or the table", built, r.StatusCode)
+			}
+			for _, part := range []string{`data-series="/bucket/series.json?name=payments%2Fwrites"`, "/assets/plot.js", "/assets/zoom.js", "/assets/plot.css"} {
+				if strings.Contains(body, part) != built {
+					t.Errorf("built %v: the page has %q: %v", built, part, !built)
+				}
+			}
+		}
+		if status, _, _ := s.get(viewer, "/bucket/zoom?name=payments/writes&range=7d"); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	})
+}

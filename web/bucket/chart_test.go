@@ -3,10 +3,12 @@ package bucket
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"grl/limiter"
+	"grl/policy/verdict"
 	"grl/web/chart"
 	"grl/web/page"
 )
@@ -160,6 +162,53 @@ func TestOverFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := overFor(tt.offered, limit); got != tt.want {
 				t.Errorf("overFor(%v) = %q, want %q", tt.offered, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	q := query{Service: "payments", Name: "writes"}
+	of := func(instance string, kind verdict.Kind) page.Evidence {
+		return page.Evidence{
+			Cell: limiter.CellID{Bucket: "payments/writes", Instance: instance}, LimitRPS: 100, HitCaller: "check<out>",
+			Verdict: verdict.Verdict{Kind: kind, From: monday, Days: 8, Offered: 1000, Dropped: 20, Highest: 150, WorstDay: monday, WorstShare: 0.02},
+		}
+	}
+	other := of("", verdict.WouldHurt)
+	other.Cell.Bucket = "payments/reads"
+	tests := []struct {
+		name     string
+		past     page.Past
+		words    []string
+		why      bool // it cannot be promoted yet
+		more     string
+		contains string
+	}{
+		{"not read yet", page.Past{Read: 0.5}, nil, true, "", "The history is being read: 50.0% so far."},
+		{"nothing of it", page.Past{At: monday, Read: 1, Evidence: []page.Evidence{other}}, nil, true, "", "Nothing was counted yet"},
+		{"safe", page.Past{At: monday, Read: 1, Evidence: []page.Evidence{other, of("", verdict.Safe)}}, []string{"Safe to enforce"}, false, "", "Would have dropped"},
+		{"would hurt", page.Past{At: monday, Read: 1, Evidence: []page.Evidence{of("", verdict.WouldHurt)}}, []string{"Would hurt"}, false, "", "check<out>"},
+		{"too little", page.Past{At: monday, Read: 1, Evidence: []page.Evidence{of("", verdict.TooLittle)}}, []string{"Too little data"}, true, "", ""},
+		{
+			"the worst cells first",
+			page.Past{At: monday, Read: 1, Evidence: []page.Evidence{of("a", verdict.Safe), of("b", verdict.TooLittle), of("c", verdict.WouldHurt), of("d", verdict.Safe)}},
+			[]string{"Would hurt", "Too little data", "Safe to enforce"},
+			true, "1 more cell", "",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var v evidenceView
+			v.verdicts(&tt.past, q)
+			var words []string
+			said := v.Unknown
+			for _, e := range v.Verdicts {
+				words = append(words, e.Word)
+				said += verdict.Text(e.Sentences)
+			}
+			if !slices.Equal(words, tt.words) || (v.Why != "") != tt.why || v.More != tt.more || !strings.Contains(said, tt.contains) {
+				t.Errorf("verdicts %q, %q, why not %q, more %q", words, said, v.Why, v.More)
 			}
 		})
 	}
