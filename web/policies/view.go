@@ -224,10 +224,19 @@ func (v *trialView) plot(t *trial) {
 	add(chart.Limit, limit, "limit")
 	v.Plot = chart.Plot{
 		ID: "trial", Title: nameOf(&t.Cell) + ": this policy over " + daysText(t.Days),
-		Desc: fmt.Sprintf("%s of the load of %s would have been falsely dropped; the limit stands %s above the highest minute.",
-			share(t.After.FD), daysText(t.After.Tested.To.Sub(t.After.Tested.From).Hours()/24), headroom(t.After.H)),
+		Desc: sentence(t),
 		From: s.Start, Step: time.Duration(each) * s.Step, Steps: points, Strips: []chart.Strip{strip},
 	}
+}
+
+// sentence says what the plot shows.
+func sentence(t *trial) string {
+	what := share(t.After.FD)
+	if t.After.FD == 0 {
+		what = "Nothing"
+	}
+	return fmt.Sprintf("%s of the load of %s would have been falsely dropped. The mean limit of a week over its highest minute: %s.",
+		what, daysText(t.After.Tested.To.Sub(t.After.Tested.From).Hours()/24), headroom(t.After.H))
 }
 
 // point returns the highest load of some steps, what of it would have passed, and
