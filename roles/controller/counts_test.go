@@ -35,7 +35,7 @@ func TestCountsOfProposals(t *testing.T) {
 	v := ledgerView(t)
 	c := cascade(1)
 	applyAt(t, v, time.Now(), "ada", c.Services[0])
-	v.desk = desk.New(desk.Options{Ledger: v.ledger, Traffic: load{v.Controller}, Log: slog.New(slog.DiscardHandler)})
+	v.desk = desk.New(desk.Options{Ledger: v.ledger, Traffic: load(v), Log: slog.New(slog.DiscardHandler)})
 	v.api = api.New(api.Options{Ledger: v.ledger, Desk: v.desk, Log: slog.New(slog.DiscardHandler)})
 	act := ledger.Act{Actor: "rlc", At: time.Now()}
 	run := func(dry bool, limits map[string]float64) uint64 {

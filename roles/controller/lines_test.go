@@ -37,8 +37,12 @@ var lineStart = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 func randomMinutes(t *testing.T, v view, r *rand.Rand, hours int) []limiter.CellID {
 	t.Helper()
 	cells := []limiter.CellID{
-		{Bucket: "pay/each", Caller: "a"}, {Bucket: "pay/each", Caller: "b"}, {Bucket: "pay/each", Instance: "eu", Caller: "a"},
-		{Bucket: "pay/zonal", Instance: "z1"}, {Bucket: "pay/zonal", Instance: "z2"}, fleetCell,
+		{Bucket: "pay/each", Caller: "a"},
+		{Bucket: "pay/each", Caller: "b"},
+		{Bucket: "pay/each", Instance: "eu", Caller: "a"},
+		{Bucket: "pay/zonal", Instance: "z1"},
+		{Bucket: "pay/zonal", Instance: "z2"},
+		fleetCell,
 	}
 	for m := range hours * 60 {
 		var samples []store.Sample
