@@ -90,12 +90,24 @@ func candidateText(b *limiter.Bucket) string {
 }
 
 // changesBehavior reports whether an entry turns enforcement of a bucket on or off.
+// It reads no more of the texts than that: thousands are looked through.
 func changesBehavior(e *grlv1.AuditEntry) bool {
 	for _, bucket := range e.GetSubjects() {
-		was, is := parsed(bucket, itemText(e.GetBefore(), bucket)), parsed(bucket, itemText(e.GetAfter(), bucket))
-		if was != nil && is != nil && was.Behavior != is.Behavior {
+		was, is := behaviorOf(itemText(e.GetBefore(), bucket)), behaviorOf(itemText(e.GetAfter(), bucket))
+		if was != "" && is != "" && was != is {
 			return true
 		}
 	}
 	return false
+}
+
+// behaviorOf returns the line of a bucket's text that has its behavior, "" if none
+// does.
+func behaviorOf(text string) string {
+	_, rest, found := strings.Cut("\n"+text, "\nbehavior: ")
+	if !found {
+		return ""
+	}
+	behavior, _, _ := strings.Cut(rest, "\n")
+	return behavior
 }

@@ -20,15 +20,23 @@ import (
 // kept is an audit that holds its entries, the newest first.
 type kept struct {
 	grlv1connect.UnimplementedAuditServiceHandler
-	entries []*grlv1.AuditEntry
-	read    *int // how many were read
+	entries  []*grlv1.AuditEntry
+	read     *int // how many were read
+	byNumber bool // they have no gaps, so that one is found by its number
 }
 
 // ListAudit returns a page of them.
 func (k kept) ListAudit(_ context.Context, r *grlv1.ListAuditRequest) (*grlv1.ListAuditResponse, error) {
 	out := &grlv1.ListAuditResponse{}
-	for _, e := range k.entries {
-		if (r.GetBefore() == 0 || e.GetNumber() < r.GetBefore()) && len(out.Entries) < int(r.GetPageSize()) {
+	entries := k.entries
+	if n := len(entries); k.byNumber && r.GetBefore() > 0 {
+		entries = entries[min(n, max(0, n+1-int(r.GetBefore()))):]
+	}
+	for _, e := range entries {
+		if len(out.Entries) == int(r.GetPageSize()) {
+			break
+		}
+		if r.GetBefore() == 0 || e.GetNumber() < r.GetBefore() {
 			out.Entries = append(out.Entries, e)
 		}
 	}

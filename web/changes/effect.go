@@ -26,7 +26,7 @@ func predict(changes []*grlv1.BucketChange, cells []page.Cell) drops {
 	for i := range cells {
 		c := &cells[i]
 		b, judged := next[c.Bucket()]
-		if !judged || c.Cap != "" {
+		if !judged {
 			continue
 		}
 		d.offered += c.OfferedRPS
