@@ -81,6 +81,10 @@ export class Fleet {
       writeFileSync(join(limits, "payments.yaml"), payments);
       writeFileSync(join(limits, "search.yaml"), search);
     }
+    if (sidecars) {
+      f.#upstream = createServer((_, answer) => answer.end("ok\n")).listen(0, "127.0.0.1");
+      await once(f.#upstream, "listening");
+    }
     f.#define(limits, sidecars);
     for (const name of f.#processes.keys()) f.up(name);
     await f.ready(accounts);
@@ -107,7 +111,6 @@ export class Fleet {
     if (!sidecars) return;
     define("far", ["--role", "aggregator", "--aggregator.listen", at("far"), "--aggregator.zone", "us-1",
       "--aggregator.region", "us", "--aggregator.controllers", this.url]);
-    this.#upstream = createServer((_, answer) => answer.end("ok\n")).listen(0, "127.0.0.1");
     const upstream = `http://127.0.0.1:${this.#upstream.address().port}`;
     for (const [zone, region, aggregator] of [["eu-1", "eu", "aggregator"], ["us-1", "us", "far"]]) {
       define(`sidecar-${region}`, ["--role", "client", "--client.service", "payments", "--client.zone", zone, "--client.region", region,
