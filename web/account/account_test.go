@@ -175,7 +175,7 @@ func TestAccounts(t *testing.T) {
 		return read(t, ask(t, p, asked{method: "GET", target: target, person: who}))
 	}
 	text := page("/access", root)
-	for _, want := range []string{"New account", "everything", "&lt;b&gt;grace", "signs in through the provider", `aria-label="End the 2 sessions of &lt;b&gt;grace"`, "2023-11-14 22:13:20 UTC"} {
+	for _, want := range []string{"New account", "everything", "&lt;b&gt;grace", "signs in through the provider", `aria-label="End sessions of &lt;b&gt;grace"`, "2023-11-14 22:13:20 UTC"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q on the page", want)
 		}
