@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,30 +65,34 @@ func (c *Controller) sight() *sight {
 	for try := range sightTries {
 		part := sightPart
 		if try == sightTries-1 {
-			part = maxCells
+			part = math.MaxInt
 		}
 		if next := c.look(part); next != nil {
 			s.last.Store(next)
 			return next
 		}
 	}
-	return &sight{} // not reached: the last look lets nobody in
+	panic("controller: a look at all cells at once was interrupted")
 }
 
 func (s *sight) fresh() bool { return s != nil && time.Since(s.at) < sightAge }
 
 // look looks at all cells, so many at a time. It returns nil if another
-// configuration came meanwhile. sights.mu is held.
+// configuration came meanwhile, which it cannot if part is math.MaxInt. sights.mu
+// is held.
 func (c *Controller) look(part int) *sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, s := c.node, &c.sights
 	now, config := time.Now(), n.config
-	if s.config != config {
-		buckets, ends := n.buckets, n.endings
+	switch buckets, ends := n.buckets, n.endings; {
+	case s.config == config:
+	case part < math.MaxInt:
 		c.mu.Unlock()
 		s.meet(config, buckets, ends) // of what does not change: it may take its time
 		c.mu.Lock()
+	default:
+		s.meet(config, buckets, ends)
 	}
 	s.looks++
 	g := n.glance(now)

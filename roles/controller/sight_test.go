@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,6 +118,34 @@ func TestSightOfAnotherConfiguration(t *testing.T) {
 	if len(got) != 5 || got["b0"].Service != "pay" || got["zonal"].Scope != limiter.Zone {
 		t.Errorf("rows %v, want those of the configuration that came", got)
 	}
+}
+
+// TestSightWhileConfigurationsCome looks while other ones are installed all the
+// time: each sight is of one of them.
+func TestSightWhileConfigurationsCome(t *testing.T) {
+	c := &Controller{node: newRig(t, configuration(1, 2000)).n}
+	done := make(chan struct{})
+	var installer sync.WaitGroup
+	installer.Go(func() {
+		for i := uint64(2); ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			c.mu.Lock()
+			c.node.install(configuration(i, 2000+int(i%2)), nil, nil)
+			c.mu.Unlock()
+		}
+	})
+	for range 30 {
+		c.sights.last.Store(nil)
+		if n := len(c.sight().cells); n != 2002 && n != 2003 {
+			t.Errorf("%d rows, want all of a configuration", n)
+		}
+	}
+	close(done)
+	installer.Wait()
 }
 
 // BenchmarkSight looks at all cells of 30 zones.
