@@ -54,6 +54,7 @@ func (members) MayCreateFirst(context.Context, string) bool { return false }
 func (members) Service() grlv1connect.AccessServiceHandler {
 	return grlv1connect.UnimplementedAccessServiceHandler{}
 }
+
 func (members) StartProvider(context.Context, string) (string, string, error) {
 	return "", "", access.ErrUnknown
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -182,8 +183,7 @@ func TestJudgeEqualsDumb(t *testing.T) {
 // near also holds of what is not known.
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 || math.IsNaN(a) && math.IsNaN(b) }
 
-// TestWhen compares the span that is named with all there are: none with fewer
-// days, and none that is shorter, holds as much.
+// TestWhen compares the days that are named with all sets of days.
 func TestWhen(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -219,21 +219,39 @@ func TestWhen(t *testing.T) {
 		if !near(w.Share, held/total) || ofDays < most*total || held < most*ofDays*(1-1e-12) {
 			t.Fatalf("when = %+v of %v: its days hold %v, its hours %v", w, total, ofDays, held)
 		}
-		for set := range 1 << 7 { // fewer days do not hold as much
-			n, sum := 0, 0.0
-			for d := range byHour {
-				if set>>d&1 == 1 {
-					n++
-					for _, hour := range byHour[d] {
-						sum += hour.Dropped
-					}
-				}
+		least, fewest := fewestDays(&byHour, total)
+		for d := range byHour {
+			sum := 0.0
+			for _, hour := range byHour[d] {
+				sum += hour.Dropped
 			}
-			if n < len(w.Days) && sum >= most*total {
-				t.Fatalf("when names %d days, but %d (%b) hold %v of %v", len(w.Days), n, set, sum, total)
+			if named := slices.Contains(w.Days, time.Weekday((d+1)%7)); named != (sum >= least/2) {
+				t.Fatalf("day %d, with %v of %v, is named: %v; %d days hold most, the least of them %v", d, sum, total, named, fewest, least)
 			}
 		}
 	}
+}
+
+// fewestDays tries all sets of days, and returns how many the smallest one has
+// that holds most, and what the least of the days of the heaviest such set holds.
+func fewestDays(byHour *[7][24]Hour, total float64) (least float64, fewest int) {
+	fewest, heaviest := 8, 0.0
+	for set := range 1 << 7 {
+		n, sum, low := 0, 0.0, math.Inf(1)
+		for d := range byHour {
+			if set>>d&1 == 1 {
+				day := 0.0
+				for _, hour := range byHour[d] {
+					day += hour.Dropped
+				}
+				n, sum, low = n+1, sum+day, math.Min(low, day)
+			}
+		}
+		if sum >= most*total && (n < fewest || n == fewest && sum > heaviest) {
+			fewest, heaviest, least = n, sum, low
+		}
+	}
+	return least, fewest
 }
 
 func FuzzJudge(f *testing.F) {
@@ -285,7 +303,7 @@ func ExampleVerdict_Sentences() {
 	few := quiet(8 * 24)
 	few[3*24+5].Dropped, few[3*24+5].Highest = 20, 5
 	v = Judge(monday, few)
-	fmt.Println(Text(v.Sentences(Words{LimitRPS: 3, Candidate: true})))
+	fmt.Println(Text(v.Sentences(Words{LimitRPS: 3, Candidate: true, EnforcedRPS: 6})))
 	v = Judge(monday, quiet(3*24))
 	fmt.Println(Text(v.Sentences(Words{LimitRPS: 3})))
 	// Output:
@@ -309,7 +327,8 @@ func TestWords(t *testing.T) {
 		{"a weekend", When{Days: []time.Weekday{time.Saturday, time.Sunday}, From: 3, To: 9}, "Would hurt its callers on weekends"},
 		{"a day", When{Days: []time.Weekday{time.Monday}, From: 0, To: 20}, "Would hurt its callers on Mondays"},
 		{"all evenings", days(0, 1, 2, 3, 4, 5, 6), "Would hurt its callers on most evenings"},
-		{"always", When{Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, From: 0, To: 24}, "Would hurt its callers on most days"},
+		{"at some hours of all days", When{Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, From: 9, To: 20}, "Would hurt its callers on most days"},
+		{"always", When{Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, From: 0, To: 20}, "Would hurt its callers at any time"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// most is the share of virtual drops that says when they fall.
-const most = 0.8
+const (
+	most  = 0.8 // the share of virtual drops that says when they fall
+	alike = 0.5 // from this share of another day's drops on a day is like it
+)
 
 // When says on which days of the week, and between which hours of them, most
 // virtual drops fall. The zero value is never.
@@ -17,8 +19,8 @@ type When struct {
 	Share    float64        // of all virtual drops, in [0, 1]
 }
 
-// when looks for the fewest days that hold most drops, and in them for the
-// shortest span of hours that does.
+// when looks for the fewest days that hold most drops, with those that are like
+// them, and in them for the shortest span of hours that does.
 func when(byHour *[7][24]Hour) When {
 	var ofDay [7]float64
 	total := 0.0
@@ -57,13 +59,17 @@ func when(byHour *[7][24]Hour) When {
 	return w
 }
 
-// heaviest returns the fewest days that hold at least so much, in their order.
+// heaviest returns the fewest days that hold at least so much and those that hold
+// at least half of what the least of these does, in their order.
 func heaviest(ofDay [7]float64, atLeast float64) []int {
 	days := []int{0, 1, 2, 3, 4, 5, 6}
 	slices.SortStableFunc(days, func(a, b int) int { return cmp.Compare(ofDay[b], ofDay[a]) })
 	held, n := 0.0, 0
 	for n < len(days) && held < atLeast {
 		held += ofDay[days[n]]
+		n++
+	}
+	for least := ofDay[days[n-1]]; n < len(days) && ofDay[days[n]] >= alike*least; {
 		n++
 	}
 	days = days[:n]

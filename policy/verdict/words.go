@@ -20,7 +20,9 @@ type Phrase struct {
 type Words struct {
 	LimitRPS  float64 // that is judged
 	Candidate bool    // it is a candidate, not the limit of a bucket in shadow
-	Caller    string  // who would be hurt most; "": not known
+	// EnforcedRPS is the limit that is enforced beside a candidate; 0: not known.
+	EnforcedRPS float64
+	Caller      string // who would be hurt most; "": not known
 }
 
 // String returns the verdict in two or three words.
@@ -82,6 +84,9 @@ func (w *Words) limit() string {
 // because says how much of the virtual drops falls then, and what the worst day
 // lost.
 func (v *Verdict) because() string {
+	if v.When.always() {
+		return fmt.Sprintf(". The worst day, %s, would have lost %s.", v.WorstDay.Format("Mon 2 Jan"), Percent(v.WorstShare))
+	}
 	text := fmt.Sprintf(": %s of its virtual drops fall then", Percent(v.When.Share))
 	if v.When.From > 0 || v.When.To < 24 {
 		text = fmt.Sprintf(": %s of its virtual drops fall then, between %02d:00 and %02d:00 UTC", Percent(v.When.Share), v.When.From, v.When.To)
@@ -89,10 +94,11 @@ func (v *Verdict) because() string {
 	return text + fmt.Sprintf(". The worst day, %s, would have lost %s.", v.WorstDay.Format("Mon 2 Jan"), Percent(v.WorstShare))
 }
 
-// raise says what would drop nothing.
+// raise says what would drop nothing: of a candidate, beyond what is dropped
+// anyway.
 func (v *Verdict) raise(w Words) string {
 	rps := v.Enough()
-	if rps <= w.LimitRPS || v.Dropped <= 0 {
+	if rps <= w.LimitRPS || v.Dropped <= 0 || w.Candidate && rps >= w.EnforcedRPS {
 		return ""
 	}
 	return fmt.Sprintf(" Raise to %s rps to drop nothing.", Round(rps))
@@ -151,6 +157,12 @@ func days(d float64) string {
 	return strconv.Itoa(n) + " " + unit
 }
 
+// always reports whether virtual drops fall on most days, and most hours of them.
+func (w *When) always() bool { return len(w.Days) >= manyDays && w.To-w.From > 12 }
+
+// manyDays are too many to name.
+const manyDays = 6
+
 // phrases says when: " on Friday and Saturday evenings".
 func (w *When) phrases() []Phrase {
 	if len(w.Days) == 0 {
@@ -163,9 +175,11 @@ func (w *When) phrases() []Phrase {
 		}
 	}
 	switch {
-	case len(w.Days) < 6 && part != "":
+	case w.always():
+		return []Phrase{{Text: " at "}, {Text: "any time", Strong: true}}
+	case len(w.Days) < manyDays && part != "":
 		return []Phrase{{Text: " on "}, {Text: dayNames(w.Days, "") + " " + part, Strong: true}}
-	case len(w.Days) < 6:
+	case len(w.Days) < manyDays:
 		return []Phrase{{Text: " on "}, {Text: dayNames(w.Days, "s"), Strong: true}}
 	case part != "":
 		return []Phrase{{Text: " on "}, {Text: "most " + part, Strong: true}}

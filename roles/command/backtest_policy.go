@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -44,7 +43,8 @@ func (f *backtestFlags) triedPolicy(cmd *cobra.Command) (*triedPolicy, error) {
 	if t.written && !f.boundsSet {
 		t.bounds = backtest.Live
 	}
-	return t, t.cycle()
+	t.every, err = policyfile.Every(&t.spec)
+	return t, err
 }
 
 // policyText returns the policy file that --policy names; of a kind one with its
@@ -93,22 +93,6 @@ func (f *backtestFlags) remotePolicy(cmd *cobra.Command) (name string, data []by
 func kindOf(name string) policy.Kind {
 	kinds := policy.Kinds()
 	return kinds[slices.IndexFunc(kinds, func(k policy.Kind) bool { return k.Name == name })]
-}
-
-// cycle sets how often the policy runs, from its schedule. What runs about once a
-// day runs at midnight.
-func (t *triedPolicy) cycle() error {
-	const day, night = 24 * time.Hour, 20 * time.Hour
-	schedule, err := policyfile.ParseSchedule(t.spec.Cycle, t.spec.Location)
-	if err != nil {
-		return fmt.Errorf("cycle %q: %w", t.spec.Cycle, err)
-	}
-	first := schedule.Next(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
-	t.every = schedule.Next(first).Sub(first)
-	if t.every >= night {
-		t.every = time.Duration(math.Round(float64(t.every)/float64(day))) * day
-	}
-	return nil
 }
 
 // options returns how it is tried on a series. A kind looks as far back as the

@@ -22,8 +22,10 @@ const (
 	pastEvery = time.Minute
 	pastLate  = 10 * time.Second
 	pastLeast = 2 * time.Second // between two times
-	// pastChunk is how many cells are read at once: 2 MB each.
-	pastChunk = 16
+	// pastChunk is how many cells are read at once, and pastSpan how many weeks of
+	// them: 0.4 MB each.
+	pastChunk = 64
+	pastSpan  = 7 * 24 * time.Hour
 	// pastWork is how long is worked before as long a rest.
 	pastWork = 20 * time.Millisecond
 )
@@ -92,40 +94,20 @@ func (p *past) refresh(ctx context.Context, now time.Time) error {
 	maps.DeleteFunc(p.loaded, func(bucket string, _ bool) bool { return p.limits.buckets[bucket] == nil })
 	from := now.Add(-store.Keep)
 	p.digest.Forget(from)
-	if err := p.know(ctx, from, now); err != nil {
-		return err
-	}
 	if err := p.load(ctx, from, now); err != nil {
 		return err
 	}
+	// What is new of all and, at the start, of which hours there is history at all.
+	q := store.SeriesQuery{Buckets: []string{store.FleetBucket}, From: from, To: now}
 	if !p.last.IsZero() {
-		if err := p.read(ctx, store.SeriesQuery{Prefixes: []string{""}, From: p.last, To: now}); err != nil {
-			return err
-		}
+		q.Prefixes, q.From = []string{""}, p.last
+	}
+	if err := p.read(ctx, q); err != nil {
+		return err
 	}
 	p.last = now.Truncate(time.Hour)
 	p.figures.Store(p.compute(ctx, now))
 	return ctx.Err()
-}
-
-// know reads which hours there is history of, day by day.
-func (p *past) know(ctx context.Context, from, now time.Time) error {
-	if !p.last.IsZero() {
-		from = p.last
-	}
-	for ; from.Before(now); from = from.Add(24 * time.Hour) {
-		to := from.Add(24 * time.Hour)
-		if to.After(now) {
-			to = now
-		}
-		presence, err := p.opts.Store.Presence(ctx, from, to)
-		if err != nil {
-			return err
-		}
-		p.digest.Know(presence)
-		p.rest(ctx)
-	}
-	return nil
 }
 
 // load reads the history of the buckets of which it was not read yet: first of
@@ -169,16 +151,29 @@ func (p *past) load(ctx context.Context, from, now time.Time) error {
 	return nil
 }
 
-// read takes in hours of cells of buckets that there are.
+// read takes in hours of cells of buckets that there are, one span after the
+// other.
 func (p *past) read(ctx context.Context, q store.SeriesQuery) error {
-	first := time.UnixMilli(q.From.UnixMilli()).Truncate(time.Hour)
-	return p.opts.Store.ReadSeries(ctx, q, func(s store.CellSeries) error {
-		if p.limits.buckets[s.Cell.Bucket] != nil {
-			p.digest.Put(s, first, p.limits.judged[s.Cell.Bucket].since)
+	for end := q.To; q.From.Before(end); q.From = q.To {
+		q.To = q.From.Truncate(time.Hour).Add(pastSpan)
+		if q.To.After(end) {
+			q.To = end
 		}
-		p.rest(ctx)
-		return ctx.Err()
-	})
+		first := q.From.Truncate(time.Hour)
+		err := p.opts.Store.ReadSeries(ctx, q, func(s store.CellSeries) error {
+			if p.limits.buckets[s.Cell.Bucket] != nil {
+				p.digest.Put(s, first, p.limits.judged[s.Cell.Bucket].since)
+			} else {
+				p.digest.Know(s, first)
+			}
+			p.rest(ctx)
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compute returns the figures.

@@ -22,7 +22,6 @@ type accountRow struct {
 	Path            string
 	Key             string // the name, for forms
 	Sessions        int
-	SessionsText    string
 	Seen            format.Stamp
 	Never           bool // seen
 }
@@ -62,7 +61,6 @@ func newAccountRow(a *grlv1.Account, all listed, now time.Time) accountRow {
 			seen = max(seen, t.GetUsedAtMs())
 		}
 	}
-	r.SessionsText = format.Plural(r.Sessions, "session")
 	r.Seen, r.Never = stamp(seen, now), seen == 0
 	return r
 }

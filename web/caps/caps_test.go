@@ -267,8 +267,14 @@ func TestExtendAndLift(t *testing.T) {
 			t.Errorf("sent twice: %d: %s", status, words(body))
 		}
 		for _, bad := range []url.Values{
-			{"cap": {"1 x"}, "by": {"1h"}}, {"cap": {"1"}, "by": {"1h"}}, {"cap": {base}, "by": {"-1h"}}, {"cap": {base}}, {"cap": {base}, "by": {"24h"}},
-			{"cap": {"1"}, "longer": {"1m"}}, {"cap": {"1"}, "longer": {"25h"}}, {"cap": {"1"}, "longer": {"soon"}},
+			{"cap": {"1 x"}, "by": {"1h"}},
+			{"cap": {"1"}, "by": {"1h"}},
+			{"cap": {base}, "by": {"-1h"}},
+			{"cap": {base}},
+			{"cap": {base}, "by": {"24h"}},
+			{"cap": {"1"}, "longer": {"1m"}},
+			{"cap": {"1"}, "longer": {"25h"}},
+			{"cap": {"1"}, "longer": {"soon"}},
 		} {
 			if status, body, _ := w.post(editor, "/caps/extend", bad); status != 422 {
 				t.Errorf("extend %v = %d: %s", bad, status, words(body))
@@ -296,7 +302,7 @@ func TestExtendAndLift(t *testing.T) {
 			t.Errorf("no form for another end: %s", text)
 		}
 		w.must(editor, "/caps/extend", url.Values{"cap": {"1"}, "longer": {"2h"}})
-		if left := time.UnixMilli(w.caps()[0].GetEndsAtMs()).Sub(time.Now()).Round(time.Second); left != 2*time.Hour {
+		if left := time.Until(time.UnixMilli(w.caps()[0].GetEndsAtMs())).Round(time.Second); left != 2*time.Hour {
 			t.Errorf("%v left, want 2 h", left)
 		}
 

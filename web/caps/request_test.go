@@ -98,9 +98,22 @@ func TestCovers(t *testing.T) {
 		wide, narrow limiter.Pattern
 		want         bool
 	}{
-		{"", "web", true}, {"*", "web", true}, {"", "", true}, {"*", "", true}, {"", "*", true},
-		{"web", "web", true}, {"web*", "web", true}, {"web*", "web-eu", true}, {"web*", "web-*", true}, {"web*", "web*", true},
-		{"web", "", false}, {"web", "web*", false}, {"web*", "*", false}, {"web*", "", false}, {"web-*", "web*", false}, {"web", "Web", false},
+		{"", "web", true},
+		{"*", "web", true},
+		{"", "", true},
+		{"*", "", true},
+		{"", "*", true},
+		{"web", "web", true},
+		{"web*", "web", true},
+		{"web*", "web-eu", true},
+		{"web*", "web-*", true},
+		{"web*", "web*", true},
+		{"web", "", false},
+		{"web", "web*", false},
+		{"web*", "*", false},
+		{"web*", "", false},
+		{"web-*", "web*", false},
+		{"web", "Web", false},
 	}
 	for _, tt := range tests {
 		if got := covers(tt.wide, tt.narrow); got != tt.want {

@@ -125,7 +125,6 @@ func answer(t testing.TB, h http.Handler, who access.Person, r *http.Request) (*
 	return w.Result(), string(body)
 }
 
-
 // Cells are one of each kind.
 func Cells() []page.Cell {
 	return []page.Cell{

@@ -205,8 +205,11 @@ func TestWorstFirst(t *testing.T) {
 	r := newRig(t)
 	r.apply("name: nightly\nkind: peak\nmatch: {service: payments}\n")
 	memory := pagetest.Memory{Rows: []page.Cell{
-		{Service: "payments", Name: "a", OfferedRPS: 1, LimitRPS: 5}, {Service: "payments", Name: "b", OfferedRPS: 9, LimitRPS: 18},
-		{Service: "payments", Name: "c", OfferedRPS: 2}, {Service: "payments", Name: "_cap", Cap: "1"}, {Service: "search", Name: "x"},
+		{Service: "payments", Name: "a", OfferedRPS: 1, LimitRPS: 5},
+		{Service: "payments", Name: "b", OfferedRPS: 9, LimitRPS: 18},
+		{Service: "payments", Name: "c", OfferedRPS: 2},
+		{Service: "payments", Name: "_cap", Cap: "1"},
+		{Service: "search", Name: "x"},
 		{Service: "payments", Name: "blocked", Block: true},
 	}}
 	memory.History.Headroom = []page.Headroom{{Cell: limiter.CellID{Bucket: "payments/c"}}}

@@ -242,7 +242,7 @@ func sentence(t *trial) string {
 // point returns the highest load of some steps, what of it would have passed, and
 // the limit at the step that would have had most dropped, else at the last.
 func point(load, limits []float64) (highest, passed, limit float64) {
-	highest, passed, limit = math.NaN(), math.NaN(), limits[len(limits)-1]
+	highest, limit = math.NaN(), limits[len(limits)-1]
 	most := 0.0
 	for i, x := range load {
 		if !policy.Known(x) {

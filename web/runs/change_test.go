@@ -24,8 +24,10 @@ func TestChange(t *testing.T) {
 		{"the same", limit(100), limit(100), false, false, "0", "0%", 0},
 		{"a hundred times", limit(1), limit(100), false, true, "▲ ×100", "0%", 0},
 		{"many times the load", limit(2000), limit(2500), false, true, "▲ 25.0%", "×25", 0},
-		{"one region falls", &grlv1.ComputedLimit{Rps: 100, RegionsRps: map[string]float64{"eu": 50, "us": 50}},
-			&grlv1.ComputedLimit{Rps: 110, RegionsRps: map[string]float64{"eu": 90, "us": 45}}, true, false, "▼ 10.0%", "10%", 0},
+		{
+			"one region falls", &grlv1.ComputedLimit{Rps: 100, RegionsRps: map[string]float64{"eu": 50, "us": 50}},
+			&grlv1.ComputedLimit{Rps: 110, RegionsRps: map[string]float64{"eu": 90, "us": 45}}, true, false, "▼ 10.0%", "10%", 0,
+		},
 		{"a region of its own", limit(100), &grlv1.ComputedLimit{Rps: 100, RegionsRps: map[string]float64{"eu": 60}}, true, true, "▼ 40.0%", "0%", 0},
 		{"one hour falls", limit(100), &grlv1.ComputedLimit{Rps: 150, HourlyRps: []float64{150, 70}}, true, true, "▼ 30.0%", "50%", 0},
 		{"a candidate", limit(200), &grlv1.ComputedLimit{Rps: 200, CandidateRps: 150}, true, true, "▼ 25.0%", "50%", 0},

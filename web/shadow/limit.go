@@ -105,7 +105,7 @@ var severity = map[verdict.Kind]int{verdict.WouldHurt: 2, verdict.TooLittle: 1, 
 
 // words are what the verdict is put into words with.
 func (l *limit) words() verdict.Words {
-	return verdict.Words{LimitRPS: l.rps, Candidate: l.candidate, Caller: l.hit}
+	return verdict.Words{LimitRPS: l.rps, Candidate: l.candidate, EnforcedRPS: l.today, Caller: l.hit}
 }
 
 // pick returns the limits of the buckets named, in their order.

@@ -182,6 +182,9 @@ func (i *item) outcome(o *grlv1.Outcome) {
 		i.Title, i.Lines = c.GetBucket(), diff.Lines(c.GetBefore(), c.GetAfter())
 	}
 	i.Findings = page.Findings(o.GetFindings())
+	for j := range i.Findings {
+		i.Findings[j].Text = format.Sentence(i.Findings[j].Text)
+	}
 }
 
 func (i *item) needsForce() bool {
@@ -202,7 +205,7 @@ func (i *item) refuse(f page.Refusal) {
 // newReview returns what is shown of a wish.
 func (s site) newReview(r *http.Request, asked wish, limits []limit, items []item) reviewView {
 	v := reviewView{
-		Title: "Promote " + format.Plural(len(items), "limit"), Items: items, Effect: chosenText(limits),
+		Title: "Promote " + format.Plural(len(items), "limit"), Items: items, Effect: format.Sentence(chosenText(limits)),
 		Base:   strconv.FormatUint(s.Backend.Fleet().Revision, 10),
 		Reason: page.Field{Name: "reason", Label: "Reason", Value: asked.reason, Max: 1000, Placeholder: "Shown in Changes"},
 		Forced: asked.force, Button: fmt.Sprintf("Promote %d to deny", len(items)),
@@ -261,7 +264,7 @@ func (s site) promote(w http.ResponseWriter, r *http.Request) {
 	left := slices.DeleteFunc(slices.Clone(limits), func(l limit) bool {
 		return slices.ContainsFunc(items, func(i item) bool { return i.bucket == l.name && i.Done != 0 })
 	})
-	v.Effect = chosenText(left)
+	v.Effect = format.Sentence(chosenText(left))
 	v.Refusal = page.Refusal{Title: fmt.Sprintf("%d of %d promoted", len(revisions), len(items)), Text: refusedText(items)}
 	v.Button = fmt.Sprintf("Promote the other %d", len(left))
 	s.show(w, r, v, status)

@@ -112,7 +112,10 @@ func promotedNotice(done []doneView, newest uint64, fleet *grlv1.GetFleetRespons
 			}
 		}
 	}
-	n.Text = fmt.Sprintf("%s of %s confirmed it.", format.Count(hold), format.Plural(hosts, "host"))
+	n.Text = "No host is connected."
+	if hosts > 0 {
+		n.Text = fmt.Sprintf("%s of %s confirmed it.", format.Count(hold), format.Plural(hosts, "host"))
+	}
 	if ro := fleet.GetRollout(); ro.GetState() == grlv1.Rollout_STATE_RUNNING {
 		n.Text += fmt.Sprintf(" r%d goes out zone by zone: %d reached, %d wait.", ro.GetRevision(), len(ro.GetReached()), len(ro.GetWaiting()))
 	}

@@ -235,7 +235,7 @@ func TestVerdictsOfHistory(t *testing.T) {
 		offered, lost := s.sums("shop/each")
 		says(t, "each", words(of["shop/each"]), "Would hurt checkout on Friday and Saturday evenings", "100% of its virtual drops fall then, between 18:00 and 24:00 UTC", "Raise to 150 rps to drop nothing.",
 			"130 rps per caller", "Virtual drops "+format.Share(lost/offered)+" of "+format.Size(offered), "Most hit caller checkout, 99%", "Try another limit", "Promote anyway", "Darkest cell: 1.5% of the requests of that hour")
-		says(t, "wild", words(of["shop/wild"]), "Would hurt its callers on most days", "50.0% of "+format.Size(func() float64 { o, _ := s.sums("shop/wild"); return o }()))
+		says(t, "wild", words(of["shop/wild"]), "Would hurt its callers at any time", "50.0% of "+format.Size(func() float64 { o, _ := s.sums("shop/wild"); return o }()))
 		if strings.Contains(body, "<script>alert") || strings.ContainsRune(body, '\u202e') {
 			t.Error("a hostile caller is printed as it is")
 		}
@@ -287,7 +287,7 @@ func TestPromote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
 		says(t, "review", words(s.get(editor, "/shadow/promote?bucket=shop/safe", http.StatusOK)), "Promote shop/safe", "Would have dropped nothing in 8 days",
-			"- behavior: allow", "+ behavior: deny", "safe to enforce: 0 of 41.7M requests dropped in the time judged", "!Yes, enforce")
+			"- behavior: allow", "+ behavior: deny", "Safe to enforce: 0 of 41.7M requests dropped in the time judged.", "!Yes, enforce")
 		_, to := s.post(editor, url.Values{"do": {"promote"}, "bucket": {"shop/safe"}, "base": {"1"}, "reason": {"a quiet week <b>"}}, http.StatusSeeOther)
 		if to != "/shadow/promoted?revision=2" {
 			t.Fatalf("leads to %s", to)
@@ -309,7 +309,7 @@ func TestPromote(t *testing.T) {
 		if _, to := s.post(editor, several, http.StatusSeeOther); to != "/shadow/promote?bucket=shop%2Fcalm&bucket=shop%2Fcand" {
 			t.Errorf("preview leads to %s", to)
 		} else {
-			says(t, "preview", words(s.get(editor, to, http.StatusOK)), "Promote 2 limits", "all safe to enforce: 0 of", "+ limit: {rps: 90}")
+			says(t, "preview", words(s.get(editor, to, http.StatusOK)), "Promote 2 limits", "All safe to enforce: 0 of", "+ limit: {rps: 90}")
 		}
 		several.Set("do", "promote")
 		_, to = s.post(editor, several, http.StatusSeeOther)
@@ -328,7 +328,7 @@ func TestPromoteIsRefused(t *testing.T) {
 		}
 		// A guard rail stands against one of two: none is promoted.
 		body, _ := s.post(editor, form("", "because", "1", "shop/safe", "shop/wild"), http.StatusUnprocessableEntity)
-		says(t, "rail", words(body), "Nothing was promoted", "Guard rails stand against 1 limit.", "would have dropped", "only an admin can pass it", "1 would hurt, 1 safe to enforce: ")
+		says(t, "rail", words(body), "Nothing was promoted", "Guard rails stand against 1 limit.", "Would have dropped 50 %", "only an admin can pass it", "1 would hurt, 1 safe to enforce: ")
 		says(t, "rail", body, `value="because"`, "disabled", "!name=\"force\"")
 		s.post(editor, form("yes", "because", "1", "shop/wild"), http.StatusForbidden)
 		body, _ = s.post(pagetest.Admin, form("", "", "1", "shop/wild"), http.StatusUnprocessableEntity)

@@ -63,11 +63,12 @@ func dayOf(at time.Time) (day int64, hour int) {
 	return hours / hoursPerDay, int(hours % hoursPerDay)
 }
 
-// Know takes note of which hours there is history, of whichever cell.
-func (d *Digest) Know(p store.Presence) {
-	for i := range p.Hours {
-		if slices.ContainsFunc(p.Present, func(bits []byte) bool { return bits[i/8]>>(i%8)&1 == 1 }) {
-			day, hour := dayOf(p.From.Add(time.Duration(i) * time.Hour))
+// Know takes note of the hours of which there is history, from the one that
+// starts at first on: those in which a cell, whichever, has a row.
+func (d *Digest) Know(s store.CellSeries, first time.Time) {
+	for i := range len(s.Offered) / 60 {
+		if slices.ContainsFunc(s.Zones, func(bits []byte) bool { return bits[i/8]>>(i%8)&1 == 1 }) {
+			day, hour := dayOf(first.Add(time.Duration(i) * time.Hour))
 			d.days[day] |= 1 << hour
 		}
 	}
@@ -77,6 +78,7 @@ func (d *Digest) Know(p store.Presence) {
 // place of what there is of them. since is when the limit of its bucket began to
 // be judged, to the minute; zero: it is not judged.
 func (d *Digest) Put(s store.CellSeries, first, since time.Time) {
+	d.Know(s, first)
 	c := d.cells[s.Cell]
 	if c == nil {
 		if len(d.cells) >= d.most {

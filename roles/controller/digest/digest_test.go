@@ -21,6 +21,10 @@ func series(id limiter.CellID, hours int, offered, lost, highest uint64, damaged
 	s := store.CellSeries{
 		Cell: id, Offered: make([]uint64, n), Dropped: make([]uint64, n), ShadowDropped: make([]uint64, n),
 		HighestSecond: make([]uint64, n), CandidateDropped: make([]uint64, n), Damaged: damaged,
+		Zones: [][]byte{make([]byte, (hours+7)/8), make([]byte, (hours+7)/8)},
+	}
+	for i := range hours {
+		s.Zones[i%2][i/8] |= 1 << (i % 8)
 	}
 	for i := range n {
 		s.Offered[i], s.ShadowDropped[i], s.HighestSecond[i] = offered, lost, highest
@@ -28,20 +32,14 @@ func series(id limiter.CellID, hours int, offered, lost, highest uint64, damaged
 	return s
 }
 
-// presence is of all hours.
-func presence(from time.Time, hours int) store.Presence {
-	p := store.Presence{From: from, Hours: hours, Zones: []string{"z"}, Present: [][]byte{make([]byte, (hours+7)/8)}}
-	for i := range hours {
-		p.Present[0][i/8] |= 1 << (i % 8)
-	}
-	return p
-}
+// idle is what one counted that has history of all hours, and no requests.
+func idle(hours int) store.CellSeries { return series(limiter.CellID{}, hours, 0, 0, 0) }
 
 func cellOf(bucket string) limiter.CellID { return limiter.CellID{Bucket: bucket} }
 
 func TestDamagedHoursAreNotKnown(t *testing.T) {
 	d := New(10)
-	d.Know(presence(start, 48))
+	d.Know(idle(48), start)
 	d.Put(series(cellOf("s/b"), 48, 60, 0, 5, 3, 4), start, start)
 	b := &limiter.Bucket{Service: "s", Name: "b", LimitRPS: 10}
 	now := start.Add(47*time.Hour + time.Minute)
@@ -56,7 +54,7 @@ func TestDamagedHoursAreNotKnown(t *testing.T) {
 
 func TestHeadroomOfDaysThatAreNotKnown(t *testing.T) {
 	d := New(10)
-	d.Know(presence(start.Add(48*time.Hour), 48))
+	d.Know(idle(48), start.Add(48*time.Hour))
 	d.Put(series(cellOf("s/b"), 24, 60, 0, 5), start.Add(48*time.Hour), time.Time{})
 	b := &limiter.Bucket{Service: "s", Name: "b", LimitRPS: 10, Behavior: limiter.Deny}
 	h := d.Headroom(b, start.Add(95*time.Hour), func(string, time.Time) float64 { return 10 })
@@ -76,7 +74,7 @@ func TestHeadroomOfDaysThatAreNotKnown(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	d := New(3)
-	d.Know(presence(start, 24))
+	d.Know(idle(24), start)
 	for i := range 5 {
 		id := limiter.CellID{Bucket: fmt.Sprintf("s/b%d", i%2), Caller: fmt.Sprint(i)}
 		for range 2 {
@@ -112,7 +110,7 @@ func TestBounds(t *testing.T) {
 func TestOneCallerOfManyIsHurt(t *testing.T) {
 	const hours = 8 * 24
 	d := New(10)
-	d.Know(presence(start, hours))
+	d.Know(idle(hours), start)
 	large, small := limiter.CellID{Bucket: "s/b", Caller: "large"}, limiter.CellID{Bucket: "s/b", Caller: "small"}
 	d.Put(series(large, hours, 1_000_000, 0, 20_000), start, start)
 	d.Put(series(small, hours, 100, 10, 3), start, start)
@@ -138,7 +136,7 @@ func TestMemory(t *testing.T) {
 	}
 	before := heap()
 	d := New(20_000)
-	d.Know(presence(start, hours))
+	d.Know(idle(hours), start)
 	for i := range cells {
 		s.Cell = cellOf(fmt.Sprintf("s/b%d", i))
 		d.Put(s, start, start)
@@ -159,7 +157,7 @@ func TestMemory(t *testing.T) {
 func BenchmarkFigures(b *testing.B) {
 	const cells, hours = 2000, 35 * 24
 	d := New(20_000)
-	d.Know(presence(start, hours))
+	d.Know(idle(hours), start)
 	s := series(limiter.CellID{}, hours, 60, 1, 5)
 	for i := range cells {
 		s.Cell = cellOf(fmt.Sprintf("s/b%d", i))

@@ -53,10 +53,14 @@ func (o *options) run(ctx context.Context, now time.Time) error {
 	if o.buckets < 1 || o.history < 0 || o.history > o.buckets || o.weeks < 1 {
 		return errors.New("want at least one bucket and week, and no more buckets with history than there are")
 	}
-	services := o.services(now)
+	var hostile []limiter.Service
 	if o.hostile {
-		services = append(services, hostileServices()...)
+		hostile = hostileServices()
 	}
+	if o.buckets <= o.history+len(hostile) && o.hostile {
+		return fmt.Errorf("want more than %d buckets, of which those of hostile names are", o.history+len(hostile))
+	}
+	services := append(o.services(now, o.buckets-len(hostile)), hostile...) // of those, each has one
 	if err := writeLimits(o.limits, services); err != nil {
 		return err
 	}
@@ -67,19 +71,19 @@ func (o *options) run(ctx context.Context, now time.Time) error {
 	return errors.Join(o.fill(ctx, s, services, now), s.Close())
 }
 
-// services returns those of the buckets: ten in one with history, as
+// services returns those of so many buckets: ten in one with history, as
 // storetest.Cells names them, else a hundred. Their callers are all different,
 // so that a request is counted in one bucket.
-func (o *options) services(now time.Time) []limiter.Service {
+func (o *options) services(now time.Time, buckets int) []limiter.Service {
 	shape, noon := storetest.DefaultShape(o.seed), now.Truncate(24*time.Hour).Add(15*time.Hour)
 	var services []limiter.Service
-	for i := 0; i < o.buckets; {
+	for i := 0; i < buckets; {
 		s := limiter.Service{Name: fmt.Sprintf("service-%d", len(services)), Owner: fmt.Sprintf("team-%d", len(services)%40)}
 		each := 100
 		if i < o.history {
 			each = 10
 		}
-		for j := 0; j < each && i < o.buckets; j++ {
+		for j := 0; j < each && i < buckets; j++ {
 			b := limiter.Bucket{
 				Service: s.Name, Name: fmt.Sprintf("bucket-%d", j), LimitRPS: 300, Behavior: limiter.Deny,
 				Match: limiter.Match{Caller: limiter.Pattern(fmt.Sprintf("caller-%d", j))},
