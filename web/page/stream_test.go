@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,10 +17,10 @@ import (
 )
 
 // told renders the present text.
-func told(text *string) func(context.Context) templ.Component {
+func told(text *atomic.Value) func(context.Context) templ.Component {
 	return func(context.Context) templ.Component {
 		return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-			_, err := io.WriteString(w, *text)
+			_, err := io.WriteString(w, text.Load().(string))
 			return err
 		})
 	}
@@ -42,7 +43,9 @@ func TestStream(t *testing.T) {
 				s.Stop = stop
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				text, w := "<p>one</p>\n<p>line</p>", httptest.NewRecorder()
+				var text atomic.Value
+				text.Store("<p>one</p>\n<p>line</p>")
+				w := httptest.NewRecorder()
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
@@ -50,7 +53,7 @@ func TestStream(t *testing.T) {
 				}()
 				time.Sleep(1500 * time.Millisecond)
 				synctest.Wait()
-				text = "<p>two</p>"
+				text.Store("<p>two</p>")
 				time.Sleep(7 * time.Second)
 				synctest.Wait()
 				tt.end(cancel, stop)
