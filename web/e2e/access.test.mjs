@@ -113,10 +113,11 @@ for (const { width, colorScheme, scripts } of views) {
 test("a page that polls leads to the login when its session has ended", async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
-  await page.goto(fleet.url + "/login");
+  await page.goto(fleet.url + "/login?next=/buckets");
   await page.getByRole("textbox", { name: "Account" }).fill("root");
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(/\/buckets/);
   await page.locator("#live-text", { hasText: /^Live/ }).waitFor();
   await context.clearCookies();
   await page.waitForURL(/\/login/, { timeout: 10_000 });

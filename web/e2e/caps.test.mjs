@@ -10,7 +10,7 @@ const bot = { caller: "price-bot", method: "GET", path: "/charges/7" };
 let fleet, browser;
 
 before(async () => {
-  fleet = await Fleet.start({ buckets: 20, history: 5 });
+  fleet = await Fleet.start({ buckets: 60, history: 5 });
   browser = await launch();
 }, { timeout: 300_000 });
 after(async () => {

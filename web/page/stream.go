@@ -26,18 +26,24 @@ import (
 // open details or place have an id. Without scripts the page shows what it was
 // rendered with.
 
+// streamLife is how long somebody whose session has ended goes on to see a stream
+// at most.
+const streamLife = 30 * time.Second
+
 // Stream answers with server-sent events, each the present content of a region:
 // at once, and whenever it changed when looked at anew, every so often; else the
 // event "alive", which says that nothing changed. It ends when the reader goes
-// away or the server shuts down.
+// away or the server shuts down, and after streamLife: the next one is asked for
+// anew, by who may still look.
 func (s *Site) Stream(w http.ResponseWriter, r *http.Request, every time.Duration, content func(context.Context) templ.Component) {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // a network of tests has none
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	tick := time.NewTicker(every)
+	tick, end := time.NewTicker(every), time.NewTimer(streamLife)
 	defer tick.Stop()
+	defer end.Stop()
 	last := ""
 	// Now and then the same again: a page may have left one out, to not take a
 	// form from under the hand.
@@ -64,6 +70,8 @@ func (s *Site) Stream(w http.ResponseWriter, r *http.Request, every time.Duratio
 		case <-r.Context().Done():
 			return
 		case <-s.Stop:
+			return
+		case <-end.C:
 			return
 		}
 	}
