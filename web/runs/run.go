@@ -132,36 +132,37 @@ func (s site) renderRun(w http.ResponseWriter, r *http.Request, status int, v ru
 }
 
 // read returns the run, and the results that its tab is made of; of proposals
-// all, since three tabs share them.
+// all, since three tabs share them. A run that is not too large is read at once.
 func (s site) read(ctx context.Context, v *runView) (*grlv1.Run, []*grlv1.RunResult, error) {
-	var run *grlv1.Run
-	var results []*grlv1.RunResult
-	get := func(o grlv1.RunOutcome, rows uint32) error {
-		answer, err := s.Services.RLC.GetRun(ctx, &grlv1.GetRunRequest{Id: v.Query.ID, Outcome: o, PageSize: rows})
-		if err != nil {
-			return err
-		}
-		run = answer.GetRun()
-		results = append(results, answer.GetResults()...)
-		if total := int(answer.GetTotal()); total > int(rows) && rows > 1 {
-			v.LeftOut = fmt.Sprintf("Of %s results the first %s are looked through.", format.Count(total), format.Count(int(rows)))
-		}
-		return nil
+	get := func(o grlv1.RunOutcome) (*grlv1.GetRunResponse, error) {
+		return s.Services.RLC.GetRun(ctx, &grlv1.GetRunRequest{Id: v.Query.ID, Outcome: o, PageSize: mostResults})
 	}
-	if err := get(grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, mostResults); err != nil {
+	all, err := get(grlv1.RunOutcome_RUN_OUTCOME_UNSPECIFIED)
+	if err != nil {
 		return nil, nil, err
 	}
 	if v.Query.Tab == "" {
-		v.Query.Tab = firstTab(run)
+		v.Query.Tab = firstTab(all.GetRun())
 	}
+	if all.GetTotal() <= mostResults {
+		return all.GetRun(), all.GetResults(), nil
+	}
+	wanted := []grlv1.RunOutcome{grlv1.RunOutcome_RUN_OUTCOME_PROPOSED}
 	if !decides(v.Query.Tab) {
-		for _, o := range outcomesOf(v.Query.Tab) {
-			if err := get(o, mostResults); err != nil {
-				return nil, nil, err
-			}
+		wanted = append(wanted, outcomesOf(v.Query.Tab)...)
+	}
+	var results []*grlv1.RunResult
+	for _, o := range wanted {
+		some, err := get(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		results = append(results, some.GetResults()...)
+		if some.GetTotal() > mostResults {
+			v.LeftOut = fmt.Sprintf("Of %s results the first %s are looked through.", format.Count(int(some.GetTotal())), format.Count(mostResults))
 		}
 	}
-	return run, results, nil
+	return all.GetRun(), results, nil
 }
 
 // firstTab is the tab of what most likely is looked for.
