@@ -1,7 +1,7 @@
 // Command seed fills a history and a directory of limits files with buckets that
 // do not exist, for the browser tests and for who wants to see the dashboard with
-// much in it. The history ends with the last whole hour; the controller must not
-// run.
+// much in it. The history ends with the last whole hour, and the limits hold since
+// it began; the controller must not run.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"grl/limiter"
 	"grl/limiter/limitsfile"
 	"grl/store"
+	"grl/store/ledger"
 	"grl/store/storetest"
 )
 
@@ -68,14 +69,34 @@ func (o *options) run(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.fill(ctx, s, services, now), s.Close())
+	return errors.Join(o.fill(ctx, s, services, now), o.enact(ctx, s, services, now), s.Close())
+}
+
+// enact makes the limits files a revision of the time when the history begins, so
+// that what is in shadow was judged for as long. A controller that then finds the
+// same files has nothing to change.
+func (o *options) enact(ctx context.Context, s *store.Store, services []limiter.Service, now time.Time) error {
+	c := ledger.Change{
+		Act:    ledger.Act{Actor: "seed", Reason: "limits of the seed", At: o.since(now)},
+		Action: "apply", Documents: make(map[string][]byte),
+	}
+	for _, service := range services {
+		c.Documents[service.Name] = limitsfile.Normalize(service)
+	}
+	_, err := ledger.New(s).Apply(ctx, 0, c)
+	return err
+}
+
+// since is when the history begins.
+func (o *options) since(now time.Time) time.Time {
+	return now.Truncate(time.Hour).AddDate(0, 0, -7*o.weeks)
 }
 
 // services returns those of so many buckets: ten in one with history, as
 // storetest.Cells names them, else a hundred. Their callers are all different,
 // so that a request is counted in one bucket.
 func (o *options) services(now time.Time, buckets int) []limiter.Service {
-	shape, noon := storetest.DefaultShape(o.seed), now.Truncate(24*time.Hour).Add(15*time.Hour)
+	shape, noon := storetest.DefaultShape(o.seed), workday(now).Add(15*time.Hour)
 	var services []limiter.Service
 	for i := 0; i < buckets; {
 		s := limiter.Service{Name: fmt.Sprintf("service-%d", len(services)), Owner: fmt.Sprintf("team-%d", len(services)%40)}
@@ -89,8 +110,7 @@ func (o *options) services(now time.Time, buckets int) []limiter.Service {
 				Match: limiter.Match{Caller: limiter.Pattern(fmt.Sprintf("caller-%d", j))},
 			}
 			if i < o.history {
-				// From one that drops each noon to one that is never near.
-				b.LimitRPS = math.Ceil(shape(i, noon) * []float64{0.9, 1.1, 1.5, 4, 2}[j%5])
+				b.LimitRPS = math.Ceil(shape(i, noon) * share[j])
 			}
 			switch j % 10 {
 			case 3, 8:
@@ -104,6 +124,19 @@ func (o *options) services(now time.Time, buckets int) []limiter.Service {
 		services = append(services, s)
 	}
 	return services
+}
+
+// share is the limit of a bucket with history in that of the load at noon: from
+// one that drops each noon to one that is never near. Of the two in shadow, 3 and
+// 8, one would hurt at noon.
+var share = [10]float64{0.9, 1.1, 1.5, 4, 2, 0.9, 1.1, 1.5, 0.95, 2}
+
+// workday returns the last Wednesday that is over.
+func workday(now time.Time) time.Time {
+	day := now.UTC().Truncate(24 * time.Hour)
+	for day = day.AddDate(0, 0, -1); day.Weekday() != time.Wednesday; day = day.AddDate(0, 0, -1) {
+	}
+	return day
 }
 
 // permitted are the names that a limits file takes for a bucket and for an owner.
