@@ -104,6 +104,7 @@ export class Fleet {
     const define = (name, args) => this.#processes.set(name, { args: ["serve", ...args, "--log.level", "error"] });
     define("controller", ["--role", sidecars ? "controller,aggregator,configurator" : "controller",
       "--controller.listen", at("controller"), "--controller.db", join(this.#dir, "db"),
+      "--controller.public_url", this.url,
       ...sidecars ? ["--controller.limits", limits, "--controller.region", "eu",
         "--aggregator.listen", at("aggregator"), "--aggregator.zone", "eu-1", "--aggregator.region", "eu",
         "--aggregator.controllers", this.url,
