@@ -174,6 +174,9 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s: no fault at %s", target, field)
 			}
 		}
+		if !strings.Contains(body, `<details class="more" open><summary>Cycle`) {
+			t.Errorf("%s: the faults of cycle, time zone and rounding are folded away", target)
+		}
 		if again := formOf(t, body); again.Get("max_step") != "35" || again.Get("events[0].from") != "tomorrow" {
 			t.Errorf("%s: what was typed is gone: %v", target, again)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"grl/policy"
@@ -318,6 +319,7 @@ type formView struct {
 	Name, Kind, Mode          page.Field
 	Kinds, Modes, Discovers   []page.Choice
 	Match, Main, More         []page.Field
+	MoreOpen                  bool // something is wrong with one of More or Discover
 	DiscoverBy, DiscoverLeast page.Field
 	Lists                     []listForm
 	Quota                     bool // of that kind: it looks at no history
@@ -392,6 +394,7 @@ func newFormView(v oneView) formView {
 	if v.Values["mode"] == "" {
 		f.Mode.Value = "propose"
 	}
+	f.MoreOpen = slices.ContainsFunc(append(slices.Clone(f.More), f.DiscoverBy, f.DiscoverLeast), func(f page.Field) bool { return f.Error != "" })
 	f.Lists = listForms(v, field)
 	return f
 }
