@@ -169,7 +169,7 @@ func (s site) add(r *http.Request, c *configured, b limiter.Bucket, p *blueprint
 	base := c.revision
 	got, err := s.Services.Config.Apply(r.Context(), &grlv1.ApplyRequest{
 		Files: []*grlv1.LimitsFile{{Name: p.service + ".yaml", Data: text}},
-		Base:  &base, DryRun: dryRun, Force: p.force && !dryRun, Reason: p.reason,
+		Base:  &base, DryRun: dryRun, Force: p.force && !dryRun, Reason: p.reason, Edit: true,
 	})
 	return got.GetOutcome(), err
 }

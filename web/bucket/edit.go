@@ -193,7 +193,7 @@ func (s site) apply(ctx context.Context, c *configured, after limiter.Bucket, d 
 	text := limitsfile.Normalize(with(c.service, after))
 	got, err := s.Services.Config.Apply(ctx, &grlv1.ApplyRequest{
 		Files: []*grlv1.LimitsFile{{Name: c.service.Name + ".yaml", Data: text}},
-		Base:  &d.base, DryRun: dryRun, Force: d.force && !dryRun, Reason: d.reason,
+		Base:  &d.base, DryRun: dryRun, Force: d.force && !dryRun, Reason: d.reason, Edit: true,
 	})
 	return got.GetOutcome(), err
 }

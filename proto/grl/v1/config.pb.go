@@ -253,8 +253,11 @@ type ApplyRequest struct {
 	// Passes the guard rails. Needs a reason, and the role admin.
 	Force bool `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`
 	// All zones at once, however large the change is. Needs force.
-	Now           bool   `protobuf:"varint,6,opt,name=now,proto3" json:"now,omitempty"`
-	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Now    bool   `protobuf:"varint,6,opt,name=now,proto3" json:"now,omitempty"`
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// One edit on top of base, which it needs, rather than the files that somebody
+	// keeps: what files were last applied at stays, so older ones do not undo it.
+	Edit          bool `protobuf:"varint,8,opt,name=edit,proto3" json:"edit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -336,6 +339,13 @@ func (x *ApplyRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *ApplyRequest) GetEdit() bool {
+	if x != nil {
+		return x.Edit
+	}
+	return false
 }
 
 type ApplyResponse struct {
@@ -1589,7 +1599,7 @@ const file_grl_v1_config_proto_rawDesc = "" +
 	"\n" +
 	"LimitsFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xc9\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xdd\x01\n" +
 	"\fApplyRequest\x12(\n" +
 	"\x05files\x18\x01 \x03(\v2\x12.grl.v1.LimitsFileR\x05files\x12\x17\n" +
 	"\x04base\x18\x02 \x01(\x04H\x00R\x04base\x88\x01\x01\x12\x14\n" +
@@ -1597,7 +1607,8 @@ const file_grl_v1_config_proto_rawDesc = "" +
 	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x12\x14\n" +
 	"\x05force\x18\x05 \x01(\bR\x05force\x12\x10\n" +
 	"\x03now\x18\x06 \x01(\bR\x03now\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reasonB\a\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
+	"\x04edit\x18\b \x01(\bR\x04editB\a\n" +
 	"\x05_base\":\n" +
 	"\rApplyResponse\x12)\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x0f.grl.v1.OutcomeR\aoutcome\"=\n" +

@@ -21,6 +21,7 @@ func (s configService) Apply(ctx context.Context, r *grlv1.ApplyRequest) (*grlv1
 	}
 	request := desk.ApplyRequest{
 		By: by, Base: r.Base, Prune: r.GetPrune(), DryRun: r.GetDryRun(), Force: r.GetForce(), Now: r.GetNow(), Reason: r.GetReason(),
+		Edit: r.GetEdit(),
 	}
 	for _, f := range r.GetFiles() {
 		request.Files = append(request.Files, limitsfile.Source{Name: f.GetName(), Data: f.GetData()})

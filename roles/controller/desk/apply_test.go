@@ -89,6 +89,30 @@ func TestLaterEditsStay(t *testing.T) {
 	r.wantLimits("payments/app=~70 payments/web=140")
 }
 
+// An edit of one bucket, as the dashboard makes it, is not what anybody's files
+// say: files that are older do not undo it.
+func TestEditIsNotTheBaseOfFiles(t *testing.T) {
+	r := newRig(t)
+	r.apply(file("payments", "web=100", "app=50"))
+	head := uint64(1)
+	edit := desk.ApplyRequest{By: admin, Edit: true, Base: &head, Files: []limitsfile.Source{file("payments", "web=110", "app=50", "new=5")}}
+	r.must(r.Apply(t.Context(), edit))
+	r.wantLimits("payments/app=50 payments/new=5 payments/web=110")
+
+	out := r.apply(file("payments", "web=100", "app=60"))
+	r.wantLimits("payments/app=60 payments/new=5 payments/web=110")
+	if len(out.Kept) != 2 || out.Kept[1].Bucket != "payments/web" || out.Kept[1].Revision.Number != 2 {
+		t.Errorf("older files: %+v, want the edits kept and named", out.Kept)
+	}
+	_, err := r.Apply(t.Context(), desk.ApplyRequest{By: admin, Files: []limitsfile.Source{file("payments", "web=90", "app=60")}})
+	if conflicts := want[*desk.ConflictError](t, err).Conflicts; len(conflicts) != 1 || conflicts[0].Bucket != "payments/web" {
+		t.Errorf("conflicts = %+v, want the edited bucket", conflicts)
+	}
+	edit.Base = nil
+	_, err = r.Apply(t.Context(), edit)
+	want[*desk.InvalidError](t, err)
+}
+
 func TestConflictNamesBothChanges(t *testing.T) {
 	r := newRig(t)
 	r.apply(file("payments", "web=100", "app=50", "old=5"))
