@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,15 +194,21 @@ func besideText(l *grlv1.ComputedLimit) string {
 	return strings.Join(parts, ", ")
 }
 
+// aside is a remark in a sentence.
+var aside = regexp.MustCompile(` \([^()]*\)`)
+
 // short returns the middle of a sentence such as "19 → 26 rps: the peak of the
-// last 4 weeks; 2 steps are missing": the row has the figures, and the rest is
-// folded.
+// last 4 weeks (its highest second, 1.5 times the mean); 2 steps are missing": the
+// row has the figures, and the rest is folded.
 func short(reason string) string {
 	reason = format.Printable(reason)
 	if before, rest, ok := strings.Cut(reason, " rps: "); ok && strings.Contains(before, "→") {
 		reason = rest
 	}
 	middle, _, _ := strings.Cut(reason, "; ")
+	if !strings.Contains(middle, `"`) { // a name may have brackets
+		middle = aside.ReplaceAllString(middle, "")
+	}
 	return format.Sentence(middle)
 }
 

@@ -63,7 +63,9 @@ func TestChange(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	for reason, want := range map[string]string{
-		"19 → 26 rps: the peak of the last 4 weeks, 19 rps; 2 steps are missing": "The peak of the last 4 weeks, 19 rps.",
+		"19 → 26 rps: the peak of the last 4 weeks, 19 rps; 2 steps are missing":                  "The peak of the last 4 weeks, 19 rps.",
+		"19 → 26 rps: the peak, 19 rps (its highest second), buffer 1.10 (nothing is learnt yet)": "The peak, 19 rps, buffer 1.10.",
+		`19 → 26 rps: the peak (of 4 weeks), times 3.00 for "sale (big)"`:                         `The peak (of 4 weeks), times 3.00 for "sale (big)".`,
 		"since it is so":                        "Since it is so.",
 		"":                                      "",
 		"26 rps: the peak":                      "26 rps: the peak.",
