@@ -215,6 +215,41 @@ func TestList(t *testing.T) {
 	})
 }
 
+// TestNewer: a page that is looked at says what came since, and only what its
+// filters select.
+func TestNewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		s.apply("first", file("payments", "writes=100"))
+		newer := regexp.MustCompile(`hx-get="(/changes/newer[^"]*)"`)
+		_, body, _ := s.get(pagetest.Admin, "/changes?what=limits", false)
+		url := newer.FindStringSubmatch(body)
+		if url == nil {
+			t.Fatalf("the page does not look for newer entries: %s", body)
+		}
+		since := html.UnescapeString(url[1])
+		status, body, text := s.get(pagetest.Admin, since, true)
+		if status != http.StatusOK || text != "" {
+			t.Errorf("nothing newer: %d %q", status, body)
+		}
+		s.apply("the sale", file("payments", "writes=150"))
+		if _, err := s.Incident().PlaceCap(t.Context(), &grlv1.PlaceCapRequest{Service: "payments", Caller: "promo", DurationMs: 600_000, Reason: "incident 12", Gate: &grlv1.PlaceCapRequest_Rps{Rps: 40}}); err != nil {
+			t.Fatal(err)
+		}
+		_, body, text = s.get(pagetest.Admin, since, true)
+		wants(t, "one newer of limits, and a cap", text, "1 newer entry: Show")
+		wants(t, "one newer of limits, and a cap", body, `href="/changes?what=limits"`)
+		for i := range 51 {
+			s.apply("again", file("payments", "writes="+strconv.Itoa(151+i)))
+		}
+		_, _, text = s.get(pagetest.Admin, since, true)
+		wants(t, "many", text, "More than 50 newer entries: Show")
+		if _, body, _ = s.get(pagetest.Admin, "/changes?before=3", false); newer.MatchString(body) {
+			t.Error("an older page looks for newer entries")
+		}
+	})
+}
+
 // TestOpened: an entry opens in place with what it was before and after, who made
 // it, and the way back; the page is that of an address.
 func TestOpened(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 // found is what a query selects.
 type found struct {
 	Entries []*grlv1.AuditEntry // the newest first
+	Newest  uint64              // entry of all that were looked through; 0: none was
 	Next    uint64              // to look further: only entries below; 0: that is all
 	Read    int                 // entries that were looked through
 }
@@ -32,7 +33,8 @@ func (s site) find(ctx context.Context, q query, most int) (found, error) {
 			return found{}, err
 		}
 		for _, e := range answer.GetEntries() {
-			if time.UnixMilli(e.GetAtMs()).Before(begin) {
+			f.Newest = max(f.Newest, e.GetNumber())
+			if e.GetNumber() <= q.After || time.UnixMilli(e.GetAtMs()).Before(begin) {
 				f.Next = 0
 				return f, nil
 			}

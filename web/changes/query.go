@@ -23,6 +23,7 @@ type query struct {
 	Since    string // value of one of the spans; "": at any time
 	Revision uint64 // that it made; 0: any
 	Before   uint64 // only entries below this number; 0: from the newest
+	After    uint64 // only entries above this number
 	Open     uint64 // entry that is shown in full; 0: none
 	Done     uint64 // revision that a roll back made, to be read back; 0: none
 }
@@ -62,7 +63,7 @@ func parseQuery(v url.Values) query {
 	}
 	q := query{
 		Text: strings.TrimSpace(cut(v.Get("q"))), Subject: cut(v.Get("subject")), Who: strings.TrimSpace(cut(v.Get("who"))),
-		Revision: number("revision"), Before: number("before"), Open: number("open"), Done: number("done"),
+		Revision: number("revision"), Before: number("before"), After: number("after"), Open: number("open"), Done: number("done"),
 	}
 	for _, k := range kinds {
 		if k.Value == v.Get("what") {
@@ -104,6 +105,14 @@ func (q query) url(path string, before, open uint64) string {
 		return path
 	}
 	return path + "?" + v.Encode()
+}
+
+// newer returns the address of what says how much these filters select above a
+// number.
+func (q query) newer(after uint64) string {
+	v := q.values()
+	v.Set("after", strconv.FormatUint(after, 10))
+	return "/changes/newer?" + v.Encode()
 }
 
 // narrowed reports whether a filter is on.

@@ -17,6 +17,7 @@ func Routes(p *page.Site) []page.Route {
 	s := site{p}
 	return []page.Route{
 		{Pattern: "GET /changes", Procedure: grlv1connect.AuditServiceListAuditProcedure, Serve: s.serve},
+		{Pattern: "GET /changes/newer", Procedure: grlv1connect.AuditServiceListAuditProcedure, Serve: s.serveNewer},
 		{Pattern: "GET /changes/export", Procedure: grlv1connect.AuditServiceListAuditProcedure, Serve: s.export},
 		{Pattern: "GET /changes/rollback", Procedure: grlv1connect.ConfigServiceRollbackProcedure, Serve: s.serveRollback},
 		{Pattern: "POST /changes/rollback", Procedure: grlv1connect.ConfigServiceRollbackProcedure, Serve: s.rollback},

@@ -25,6 +25,7 @@ type view struct {
 	People   []string // who acts, for the field
 	Range    string   // "Entries 1,433 to 1,482"
 	Newest   string   // URL; "": this is it
+	Newer    string   // URL that says what came since; "": this is not the newest page
 	Older    string   // URL; "": there are none
 	Further  string   // what was looked through in vain; "": nothing was
 	Export   string   // URL
@@ -119,6 +120,8 @@ func (v *view) pages(q query, f found) {
 	}
 	if q.Before > 0 {
 		v.Newest = q.url("/changes", 0, 0)
+	} else {
+		v.Newer = q.newer(f.Newest)
 	}
 	if f.Next > 0 {
 		v.Older = q.url("/changes", f.Next, 0)
