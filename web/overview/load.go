@@ -71,7 +71,7 @@ func (s site) load(ctx context.Context, w window, now time.Time) load {
 	dropped, virtual := w.line(line.Dropped, total.DroppedRPS), w.line(virtualOf(line), total.Virtual())
 	v.Plot = chart.Plot{
 		ID: "fleet", Title: "Load of the fleet, last " + w.Words, Desc: describe(offered, dropped, virtual),
-		From: w.from(now), Step: w.step, Steps: w.steps,
+		From: w.from(now), Step: w.step, Steps: w.steps, Gaps: chart.Missing(w.from(now), w.step, offered),
 		Strips: []chart.Strip{
 			{Unit: "rps", Height: 168, Lines: []chart.Line{
 				{Kind: chart.Offered, Values: offered, Label: format.Size(total.OfferedRPS) + " offered"},
