@@ -16,11 +16,12 @@ import (
 
 // largePages are pages of which each must be fast, with a bucket of the history.
 var largePages = []string{
-	"/", "/buckets", "/buckets?q=caller-7", "/buckets?q=no-such-name-anywhere", "/buckets?sort=name&page=2000",
+	"/", "/?range=7d", "/?range=5w", "/headroom", "/buckets", "/buckets?q=caller-7", "/buckets?q=no-such-name-anywhere", "/buckets?sort=name&page=2000",
 	"/bucket?name=service-0/bucket-1", "/bucket?name=service-0/bucket-1&range=7d", "/bucket?name=service-0/bucket-1&range=5w",
-	"/bucket?name=service-0/bucket-1&range=5m",
+	"/bucket?name=service-0/bucket-1&range=5m", "/bucket/zoom?name=service-0/bucket-1&range=5w", "/bucket/series.json?name=service-0/bucket-1&range=5w",
+	"/bucket/new?service=service-0",
 	"/shadow", "/explain?service=service-0&caller=caller-1&procedure=p", "/caps", "/caps?service=service-0&caller=caller-1",
-	"/policies", "/rlc", "/fleet", "/alerts", "/changes", "/",
+	"/policies", "/policies/show?name=peak", "/policies/new", "/rlc", "/rlc/run?id=1", "/fleet", "/alerts", "/alerts/rules", "/changes", "/access", "/",
 }
 
 // TestFaultLargeDashboard asks for every page where there are many buckets, and
@@ -36,7 +37,7 @@ func TestFaultLargeDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	const seed = 1
-	if err := storetest.Fill(t.Context(), s, storetest.FillOptions{Seed: seed, Cells: storetest.Cells(history), Weeks: 5, Until: time.Now().Add(time.Hour)}); err != nil {
+	if err := storetest.Fill(t.Context(), s, storetest.FillOptions{Seed: seed, Cells: storetest.Cells(history), Weeks: 5, Until: time.Now().Add(time.Hour), Fleet: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -61,7 +62,18 @@ func TestFaultLargeDashboard(t *testing.T) {
 		left -= each
 	}
 	f.addController("--controller.db", f.db, "--controller.limits", limits)
+	rlc := f.member("configurator")
+	rlc.args = []string{"--role", "configurator", "--configurator.listen", rlc.control, "--configurator.controller", f.controller.url()}
 	f.start()
+	policy := filepath.Join(rlc.dir, "peak.yaml")
+	write(t, policy, "name: peak\nkind: peak\nmode: propose\nmatch: {bucket: bucket-1}\n")
+	f.controller.do("policy", "apply", "-f", policy)
+	rlc.launch()
+	rlc.serving()
+	patient(t, "limits are proposed", 10*time.Minute, func() bool {
+		code, body := get(t, f.controller.url()+"/rlc/run?id=1")
+		return code == http.StatusOK && strings.Contains(body, "service-0/")
+	})
 	patient(t, "the past of all cells is read", 10*time.Minute, func() bool {
 		code, body := get(t, f.controller.url()+"/shadow")
 		return code == http.StatusOK && !strings.Contains(body, "is being read")
