@@ -303,6 +303,14 @@ func TestViewersAndFragments(t *testing.T) {
 		if strings.Contains(body, "/caps?") {
 			t.Error("a viewer is shown how to cap")
 		}
+		editor := access.Person{Name: "emma", Level: access.Editor, By: "session", Session: "2", Services: []string{"payments"}}
+		if _, body := pagetest.Get(t, s.Pages(), editor, "/explain?"+charges, false); !strings.Contains(body, "/caps?") {
+			t.Error("an editor of the service is not shown how to cap")
+		}
+		editor.Services = []string{"search"}
+		if _, body := pagetest.Get(t, s.Pages(), editor, "/explain?"+charges, false); strings.Contains(body, "/caps?") {
+			t.Error("an editor of another service is shown how to cap")
+		}
 		_, fragment := pagetest.Get(t, s.Pages(), viewer, "/explain?"+charges, true)
 		if strings.Contains(fragment, "<html") || !strings.Contains(body, fragment) {
 			t.Errorf("the page does not contain its fragment:\n%s", fragment)

@@ -36,7 +36,7 @@ func (s site) serve(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case err == nil:
 			v.explain(answer, s.Backend.Counts().Caps)
-			v.offer(r.Context())
+			v.offer(r.Context(), cells)
 		case errors.As(err, &refused):
 			status = page.StatusOf(refused.Code())
 			v.refuse(refused.Message())

@@ -376,8 +376,15 @@ func newDo(q *question, a *grlv1.ExplainResponse, dropping *stage) do {
 }
 
 // offer leaves out what who looks may not do.
-func (v *view) offer(ctx context.Context) {
-	if !page.May(ctx, grlv1connect.IncidentServicePlaceCapProcedure) {
+func (v *view) offer(ctx context.Context, cells []page.Cell) {
+	owner := ""
+	for i := range cells {
+		if cells[i].Service == v.Service {
+			owner = cells[i].Owner
+			break
+		}
+	}
+	if !page.May(ctx, grlv1connect.IncidentServicePlaceCapProcedure) || !page.MayEdit(ctx, v.Service, owner) {
 		v.Do.CapThis = ""
 	}
 }
