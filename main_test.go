@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"web":                     {protoTree, "web/account", "web/alerts", "web/bucket", "web/buckets", "web/caps", "web/changes", "web/explain", "web/fleet", "web/overview", "web/page", "web/policies", "web/runs", "web/shadow"},
 	"web/account":             {protoTree, "web/format", "web/page"},
 	"web/alerts":              {protoTree, "web/format", "web/page"},
-	"web/bucket":              {"limiter", "limiter/limitsfile", "policy/verdict", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
+	"web/bucket":              {"limiter", "limiter/limitsfile", "policy", "policy/policyfile", "policy/verdict", protoTree, "web/chart", "web/diff", "web/format", "web/page"},
 	"web/buckets":             {"limiter", protoTree, "web/chart", "web/format", "web/page"},
 	"web/caps":                {"limiter", protoTree, "web/chart", "web/format", "web/page"},
 	"web/changes":             {"limiter", "limiter/limitsfile", protoTree, "web/diff", "web/format", "web/page"},

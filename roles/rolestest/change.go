@@ -28,6 +28,11 @@ func (p *Plane) Incident() grlv1connect.IncidentServiceClient {
 	return grlv1connect.NewIncidentServiceClient(p.Network.Client(p.t), "http://"+global)
 }
 
+// Policy returns a client of its PolicyService.
+func (p *Plane) Policy() grlv1connect.PolicyServiceClient {
+	return grlv1connect.NewPolicyServiceClient(p.Network.Client(p.t), "http://"+global)
+}
+
 // Disable has a host that keeps its state drop nothing, by its switch file.
 func (p *Plane) Disable(host string) {
 	p.t.Helper()

@@ -119,7 +119,7 @@ func (s site) fill(r *http.Request, q query, v *view, c *configured, seen *sum, 
 	if v.Evidence, err = s.evidence(ctx, q, c, f); err != nil {
 		return err
 	}
-	v.History, err = s.history(ctx, q)
+	v.History, err = s.history(ctx, q, c.bucket(q.Name))
 	return err
 }
 

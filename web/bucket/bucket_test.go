@@ -92,6 +92,30 @@ func rowOf(t testing.TB, body, region, name string) []string {
 }
 
 // TestCallers recomputes who sends.
+// TestPolicyOfABucket: the page names the policy that computes the limit, which is
+// the most specific one.
+func TestPolicyOfABucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, payments)
+		if _, _, text := s.get(viewer, "/bucket?name=payments/writes"); strings.Contains(text, "Computed by") {
+			t.Error("a policy is named where there is none")
+		}
+		for name, match := range map[string]string{"all": "{service: payments}", "of-writes": "{bucket: writes}"} {
+			_, err := s.Policy().ApplyPolicies(t.Context(), &grlv1.ApplyPoliciesRequest{Files: []*grlv1.LimitsFile{
+				{Name: name + ".yaml", Data: []byte("name: " + name + "\nkind: peak\nmode: apply\nmatch: " + match + "\n")},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, body, text := s.get(viewer, "/bucket?name=payments/writes")
+		wants(t, text, "Computed by policy of-writes peak, mode apply")
+		wants(t, body, `href="/policies/show?name=of-writes"`)
+		_, _, text = s.get(viewer, "/bucket?name=payments/reads")
+		wants(t, text, "Computed by policy all peak, mode apply")
+	})
+}
+
 func TestCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, payments)

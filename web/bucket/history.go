@@ -15,8 +15,9 @@ import (
 
 // historyView is who did what to the bucket.
 type historyView struct {
-	All  string // the page of all of it
-	Rows []event
+	All    string // the page of all of it
+	Rows   []event
+	Policy governed
 }
 
 // event is one entry of the audit.
@@ -31,8 +32,12 @@ type event struct {
 
 const shownEvents = 8
 
-func (s site) history(ctx context.Context, q query) (templ.Component, error) {
+func (s site) history(ctx context.Context, q query, b *limiter.Bucket) (templ.Component, error) {
 	v := historyView{All: changesPath(q.bucket())}
+	var err error
+	if v.Policy, err = s.governed(ctx, b); err != nil {
+		return nil, err
+	}
 	if s.Services.Audit == nil {
 		return historyCard(v), nil
 	}
