@@ -201,6 +201,9 @@ func TestHeadersOnEveryRoute(t *testing.T) {
 			if !strings.Contains(got.Get("Content-Security-Policy"), "frame-ancestors 'none'") || got.Get("X-Frame-Options") != "DENY" || got.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s as %q: status %d, headers %v", route.Pattern, who, w.Code, got)
 			}
+			if got.Get("Cross-Origin-Opener-Policy") != "same-origin" || got.Get("Referrer-Policy") != "same-origin" {
+				t.Errorf("%s as %q: status %d, headers %v", route.Pattern, who, w.Code, got)
+			}
 			if got.Get("Cache-Control") == "" && w.Code != http.StatusSeeOther {
 				t.Errorf("%s as %q: status %d may be cached", route.Pattern, who, w.Code)
 			}

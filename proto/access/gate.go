@@ -208,6 +208,8 @@ func (g *Gate) answer(w http.ResponseWriter, r *http.Request, no *denial) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Referrer-Policy", "same-origin")
 	switch page := !isProcedure(r.URL.Path); {
 	case page && no.code == connect.CodeUnauthenticated && g.opts.People != nil && toSignIn(w, r):
 	case page || !g.errors.IsSupported(r):
