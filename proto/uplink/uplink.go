@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -39,8 +40,9 @@ type Options struct {
 	// 0.1 s: what is long spreads many children, what is short brings few back
 	// soon.
 	MostRedial time.Duration
-	// Hello returns the first message of a new stream. What the caller keeps of
-	// the stream before must be gone when it returns.
+	// Hello returns the first message of a new stream, of which Run fills in the
+	// number. What the caller keeps of the stream before must be gone when it
+	// returns.
 	Hello func() *grlv1.Hello
 	// Take takes in one message from the parent. An error ends the stream.
 	Take func(context.Context, *grlv1.JoinResponse) error
@@ -151,10 +153,16 @@ func once(ctx context.Context, address string, o Options) error {
 	return errors.Join(err, ignoreCanceled(s.CloseResponse()))
 }
 
+// opened counts the streams of this process, so that no two of a node, to whichever
+// parent, have the same number.
+var opened atomic.Uint64
+
 type stream = connect.BidiStreamForClientSimple[grlv1.JoinRequest, grlv1.JoinResponse]
 
 func feed(ctx context.Context, s *stream, o Options) error {
-	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: o.Hello()}}); err != nil {
+	hello := o.Hello()
+	hello.Stream = opened.Add(1)
+	if err := s.Send(&grlv1.JoinRequest{Message: &grlv1.JoinRequest_Hello{Hello: hello}}); err != nil {
 		return err
 	}
 	return o.Feed(ctx, s.Send)

@@ -41,6 +41,20 @@ type host struct {
 	reports           uint64 // received
 }
 
+// superseded reports whether a later stream of the same boot was heard already.
+// This one waited while the node stood still: its sender has given it up, and
+// what it says was said since.
+func (n *node) superseded(hello *grlv1.Hello) bool {
+	key := keyOf(hello)
+	latest := n.boots[key].stream
+	for other := range n.hosts {
+		if keyOf(other.hello) == key {
+			latest = max(latest, other.hello.GetStream())
+		}
+	}
+	return hello.GetStream() < latest
+}
+
 // join takes in a host that said hello; before is what its last parent
 // confirmed, and now the node's.
 func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *host {
@@ -94,7 +108,7 @@ func (n *node) leave(now time.Time, h *host) {
 		_, counts[id] = h.child.Said(uint32(number))
 		usual[id] = h.child.Usual(uint32(number))
 	}
-	n.boots[keyOf(h.hello)] = boot{left: now, counts: counts, usual: usual}
+	n.boots[keyOf(h.hello)] = boot{left: now, stream: h.hello.GetStream(), counts: counts, usual: usual}
 	n.remembered += len(counts)
 	for n.remembered > maxBoots {
 		n.forgetBoot(n.oldestBoot())

@@ -79,6 +79,7 @@ func keyOf(m *grlv1.Hello) bootKey { return bootKey{m.GetNode(), m.GetBootId()} 
 // boot is what was counted of a host that left, in case it comes back.
 type boot struct {
 	left   time.Time
+	stream uint64 // its last one
 	counts map[limiter.CellID]law.Counts
 	usual  map[limiter.CellID]float32
 }

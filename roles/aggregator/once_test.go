@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
 )
 
 func TestReconnectCountsOnce(t *testing.T) {
@@ -71,6 +72,44 @@ func TestBootIDOfAnotherHost(t *testing.T) {
 	a.report(said{0, 10, law.Counts{Offered: 110}})
 	if got := r.counts(0).Offered; got != 150 || r.rps(0) != 30 {
 		t.Errorf("counted %d at %v rps, want 150 at 30", got, r.rps(0))
+	}
+}
+
+// A stream that waited while the aggregator stood still is heard after a later one
+// of the same host: what it says was said since, and counting it would take all
+// that the host ever counted for new.
+func TestStreamThatWaitedIsRefused(t *testing.T) {
+	r := newRig(t, revision(1, 1))
+	s := newSpeaker("a", 1)
+	hello := func(stream uint64) *grlv1.Hello {
+		return &grlv1.Hello{Role: grlv1.Role_ROLE_CLIENT, Node: "a", BootId: 1, Stream: stream}
+	}
+	superseded := func(what string, stream uint64, want bool) {
+		t.Helper()
+		if got := r.n.superseded(hello(stream)); got != want {
+			t.Errorf("%s: stream %d is refused: %v, want %v", what, stream, got, want)
+		}
+	}
+	superseded("nothing was heard", 1, false)
+	s.hello.Stream = 3
+	s.join(r)
+	s.report(said{0, 10, law.Counts{Offered: 1000}})
+	for _, when := range []string{"while the later one is open", "after it closed"} {
+		superseded(when, 2, true)
+		superseded(when, 4, false)
+		r.n.leave(r.now, s.h)
+	}
+	other := hello(1)
+	other.BootId = 2
+	if r.n.superseded(other) {
+		t.Error("the first stream of another boot is refused")
+	}
+	s.hello.Stream = 0 // it is of a version that does not say
+	s.hello.BootId = 3
+	s.join(r)
+	other.BootId, other.Stream = 3, 0
+	if r.n.superseded(other) {
+		t.Error("a stream without a number is refused")
 	}
 }
 

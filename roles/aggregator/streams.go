@@ -18,8 +18,9 @@ import (
 )
 
 var (
-	errStopped = errors.New("aggregator stops")
-	errLeft    = errors.New("host must join anew")
+	errStopped  = errors.New("aggregator stops")
+	errLeft     = errors.New("host must join anew")
+	errReplaced = errors.New("the host has a later stream")
 )
 
 // Join serves the stream of one client.
@@ -45,6 +46,10 @@ func (a *Aggregator) Join(ctx context.Context, s *downlink.Stream) error {
 	if a.ended {
 		a.mu.Unlock()
 		return rpcError(connect.CodeUnavailable, errStopped)
+	}
+	if a.node.superseded(hello) {
+		a.mu.Unlock()
+		return rpcError(connect.CodeFailedPrecondition, errReplaced)
 	}
 	a.streams.Add(1)
 	defer a.streams.Done()

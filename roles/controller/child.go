@@ -49,6 +49,20 @@ type child struct {
 	reports           uint64 // received
 }
 
+// superseded reports whether a later stream of the same boot was heard already.
+// This one waited while the node stood still: its sender has given it up, and
+// what it says was said since.
+func (n *node) superseded(hello *grlv1.Hello) bool {
+	key := keyOf(hello)
+	latest := n.boots[key].stream
+	for other := range n.children {
+		if keyOf(other.hello) == key {
+			latest = max(latest, other.hello.GetStream())
+		}
+	}
+	return hello.GetStream() < latest
+}
+
 // join takes in an aggregator that said hello; before is what its last
 // controller confirmed, and now the node's.
 func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID]law.Counts) *child {
@@ -127,7 +141,7 @@ func (n *node) leave(now time.Time, c *child) {
 	for number, id := range c.ids {
 		_, counts[id] = c.sums.Said(uint32(number))
 	}
-	n.boots[keyOf(c.hello)] = boot{left: now, counts: counts}
+	n.boots[keyOf(c.hello)] = boot{left: now, stream: c.hello.GetStream(), counts: counts}
 	if !c.begun {
 		return // it had not sent sums
 	}

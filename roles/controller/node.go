@@ -95,6 +95,7 @@ func keyOf(m *grlv1.Hello) bootKey { return bootKey{m.GetNode(), m.GetZone(), m.
 // boot is what was counted of an aggregator that left, in case it comes back.
 type boot struct {
 	left   time.Time
+	stream uint64 // its last one
 	counts map[limiter.CellID]law.Counts
 }
 

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"grl/limiter/law"
+	grlv1 "grl/proto/grl/v1"
 	"grl/proto/statefile"
 )
 
@@ -68,6 +69,27 @@ func TestRegionCountsGoUpOnce(t *testing.T) {
 			t.Fatalf("%d requests at the parent, want %d", got, want)
 		}
 	})
+}
+
+// A stream of an aggregator that waited while the controller stood still is heard
+// after a later one: what it says was said since.
+func TestStreamThatWaitedIsRefused(t *testing.T) {
+	r := newRig(t, configuration(1, 1))
+	s := newSpeaker("a", "z1", 1)
+	superseded := func(what string, stream uint64, want bool) {
+		t.Helper()
+		if got := r.n.superseded(&grlv1.Hello{Node: "a", Zone: "z1", BootId: 1, Stream: stream}); got != want {
+			t.Errorf("%s: stream %d is refused: %v, want %v", what, stream, got, want)
+		}
+	}
+	superseded("nothing was heard", 1, false)
+	s.hello.Stream = 3
+	s.join(r)
+	for _, when := range []string{"while the later one is open", "after it closed"} {
+		superseded(when, 2, true)
+		superseded(when, 4, false)
+		r.n.leave(r.now, s.c)
+	}
 }
 
 // A region that restarts while its parent is away goes on from its copy: with a

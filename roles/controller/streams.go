@@ -131,6 +131,9 @@ func (c *Controller) join(hello *grlv1.Hello, before map[limiter.CellID]law.Coun
 		return nil, rpcError(connect.CodeFailedPrecondition,
 			fmt.Errorf("zone %q of region %q is one of region %q here", hello.GetZone(), hello.GetRegion(), region))
 	}
+	if c.node.superseded(hello) {
+		return nil, rpcError(connect.CodeFailedPrecondition, errReplaced)
+	}
 	c.streams.Add(1)
 	return c.node.join(time.Now(), hello, before), nil
 }

@@ -476,7 +476,11 @@ type Hello struct {
 	Heard []*Heard `protobuf:"bytes,12,rep,name=heard,proto3" json:"heard,omitempty"`
 	// Counts of the last report that a directive confirmed. A parent new to
 	// this child goes on counting from there. Only names and counters are set.
-	Confirmed     *Report `protobuf:"bytes,11,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
+	Confirmed *Report `protobuf:"bytes,11,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
+	// Number of this stream among those of the boot, upwards from 1. One that is
+	// lower than another that was heard waited while the parent stood still, and
+	// its sender has given it up: it is refused. 0: the child does not say.
+	Stream        uint64 `protobuf:"varint,13,opt,name=stream,proto3" json:"stream,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +590,13 @@ func (x *Hello) GetConfirmed() *Report {
 		return x.Confirmed
 	}
 	return nil
+}
+
+func (x *Hello) GetStream() uint64 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
 }
 
 // Heard says the highest epoch that a node has heard of one decider.
@@ -2586,7 +2597,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\fJoinResponse\x121\n" +
 	"\tdirective\x18\x01 \x01(\v2\x11.grl.v1.DirectiveH\x00R\tdirective\x12=\n" +
 	"\rconfiguration\x18\x02 \x01(\v2\x15.grl.v1.ConfigurationH\x00R\rconfigurationB\t\n" +
-	"\amessage\"\xce\x02\n" +
+	"\amessage\"\xe6\x02\n" +
 	"\x05Hello\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2598,7 +2609,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\fall_services\x18\b \x01(\bR\vallServices\x12\x18\n" +
 	"\acallers\x18\t \x03(\tR\acallers\x12#\n" +
 	"\x05heard\x18\f \x03(\v2\r.grl.v1.HeardR\x05heard\x12,\n" +
-	"\tconfirmed\x18\v \x01(\v2\x0e.grl.v1.ReportR\tconfirmedJ\x04\b\n" +
+	"\tconfirmed\x18\v \x01(\v2\x0e.grl.v1.ReportR\tconfirmed\x12\x16\n" +
+	"\x06stream\x18\r \x01(\x04R\x06streamJ\x04\b\n" +
 	"\x10\v\"7\n" +
 	"\x05Heard\x12\x18\n" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
