@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,6 +30,7 @@ type options struct {
 	weeks            int
 	seed             uint64
 	hostile          bool // names that break who prints them carelessly, too
+	names            bool // prints those, and does nothing else
 }
 
 func main() {
@@ -40,6 +42,7 @@ func main() {
 	flag.IntVar(&o.weeks, "weeks", 5, "weeks of history")
 	flag.Uint64Var(&o.seed, "seed", 1, "the same one makes the same history")
 	flag.BoolVar(&o.hostile, "hostile", false, "add services, owners, buckets and callers of hostile names")
+	flag.BoolVar(&o.names, "names", false, "print the hostile names as JSON, and do nothing else")
 	flag.Parse()
 	if err := o.run(context.Background(), time.Now()); err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
@@ -48,6 +51,9 @@ func main() {
 }
 
 func (o *options) run(ctx context.Context, now time.Time) error {
+	if o.names {
+		return json.NewEncoder(os.Stdout).Encode(storetest.Hostile())
+	}
 	if o.db == "" || o.limits == "" || flag.NArg() > 0 {
 		return errors.New("want -db and -limits, and nothing beside the flags")
 	}
