@@ -29,6 +29,7 @@ func (v view) Fleet() page.Fleet {
 		Revision:  v.node.config.Revision,
 		Loaded:    v.installedAt(),
 		LoadError: v.refused,
+		PublicURL: v.node.config.PublicURL,
 		WarmingUp: !v.node.mayPublish(now),
 		Controller: page.Node{
 			Role:     "controller",

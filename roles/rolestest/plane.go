@@ -37,6 +37,8 @@ type Plane struct {
 	// Keeps says that aggregators and hosts keep their state on disk, each in a
 	// directory of its own.
 	Keeps bool
+	// PublicURL is that of the controller without a parent; empty: none.
+	PublicURL string
 }
 
 // process is a role that runs.
@@ -71,7 +73,7 @@ func NewPlane(t testing.TB, limits ...string) *Plane {
 func (p *Plane) Controller() {
 	p.t.Helper()
 	config := controller.Default()
-	config.Limits = p.limits
+	config.Limits, config.PublicURL = p.limits, p.PublicURL
 	p.controller = p.runController(global, config)
 }
 

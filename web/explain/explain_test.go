@@ -54,8 +54,12 @@ type shop struct {
 
 // open starts the fleet, and sends 400 requests a second of checkout until the
 // test ends.
-func open(t testing.TB, limits string) *shop {
+func open(t testing.TB, limits string) *shop { return openAt(t, limits, "") }
+
+// openAt is open with a public URL of the dashboard; "": none.
+func openAt(t testing.TB, limits, publicURL string) *shop {
 	p := rolestest.NewPlane(t, limits)
+	p.PublicURL = publicURL
 	p.Controller()
 	p.Aggregator("a", "z1", "r1")
 	host := p.Host("h", "z1", "r1", "payments", "a")
@@ -169,45 +173,70 @@ func TestTheWalkOfARequest(t *testing.T) {
 	})
 }
 
-// What the page shows as the caller's answer is what a caller gets.
+// What the page shows as the caller's answer is what a caller gets: with a link to
+// this page where the controller has a public URL, and without one elsewhere.
 func TestTheReplyIsTheRealOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, limits)
-		_, body, _ := s.ask(charges)
-		_, shown, _ := strings.Cut(body, `aria-label="Answer to a dropped request">`)
-		shown, _, _ = strings.Cut(html.UnescapeString(shown), "</pre>")
-		head, content, _ := strings.Cut(shown, "\n\n")
-
-		w := httptest.NewRecorder()
-		httplimit.WriteDrop(w, httptest.NewRequest(http.MethodGet, "/", nil), httplimit.Drop{
-			Decision: limiter.Decision{
-				Dropped: true,
-				Bucket:  &limiter.Bucket{Service: "payments", Name: "writes"}, Service: &limiter.Service{Owner: "team-payments"},
-			},
-			Caller: "checkout", Procedure: "charges.v1.Charges/Create", PublicURL: "http://localhost:7070",
+	for name, publicURL := range map[string]string{"no public URL": "", "a public URL": "https://grl.example.com"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := openAt(t, limits, publicURL)
+				_, body, text := s.ask(charges)
+				_, shown, _ := strings.Cut(body, `aria-label="Answer to a dropped request">`)
+				shown, _, _ = strings.Cut(html.UnescapeString(shown), "</pre>")
+				head, content, _ := strings.Cut(shown, "\n\n")
+				var got map[string]any
+				if err := json.Unmarshal([]byte(content), &got); err != nil {
+					t.Fatalf("%v in %s", err, content)
+				}
+				want, contentType := refusal(t, publicURL)
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("shown %v, a caller gets %v", got, want)
+				}
+				if !strings.HasPrefix(head, "HTTP/1.1 429 Too Many Requests\nRetry-After: 1 to 3\nContent-Type: "+contentType) {
+					t.Errorf("shown %q", head)
+				}
+				if says := strings.Contains(text, "It has no link to this page"); says != (publicURL == "") {
+					t.Errorf("says that there is no link: %v", says)
+				}
+				if publicURL != "" {
+					s.leadsBack(got["explain"])
+				}
+			})
 		})
-		var got, want map[string]any
-		if err := json.Unmarshal([]byte(content), &got); err != nil {
-			t.Fatalf("%v in %s", err, content)
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &want); err != nil {
-			t.Fatal(err)
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("shown %v, a caller gets %v", got, want)
-		}
-		if !strings.HasPrefix(head, "HTTP/1.1 429 Too Many Requests\nRetry-After: 1 to 3\nContent-Type: "+w.Header().Get("Content-Type")) {
-			t.Errorf("shown %q", head)
-		}
-		// The link in it leads back to the same walk.
-		link, err := url.Parse(want["explain"].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, text := s.ask(link.RawQuery); !strings.Contains(text, "are dropped by payments/writes") {
-			t.Errorf("%s leads to:\n%s", link, text)
-		}
+	}
+}
+
+// refusal returns what a caller gets who is dropped, and as what type.
+func refusal(t *testing.T, publicURL string) (body map[string]any, contentType string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	httplimit.WriteDrop(w, httptest.NewRequest(http.MethodGet, "/", nil), httplimit.Drop{
+		Decision: limiter.Decision{
+			Dropped: true,
+			Bucket:  &limiter.Bucket{Service: "payments", Name: "writes"}, Service: &limiter.Service{Owner: "team-payments"},
+		},
+		Caller: "checkout", Procedure: "charges.v1.Charges/Create", PublicURL: publicURL,
 	})
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatal(err)
+	}
+	return body, w.Header().Get("Content-Type")
+}
+
+// leadsBack fails unless the link of a refusal leads to the same walk.
+func (s *shop) leadsBack(explain any) {
+	s.t.Helper()
+	address, ok := explain.(string)
+	if !ok {
+		s.t.Fatalf("the link is %v", explain)
+	}
+	link, err := url.Parse(address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, _, text := s.ask(link.RawQuery); !strings.Contains(text, "are dropped by payments/writes") {
+		s.t.Errorf("%s leads to:\n%s", link, text)
+	}
 }
 
 func TestQuestions(t *testing.T) {

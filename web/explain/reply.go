@@ -18,11 +18,13 @@ import (
 type reply struct {
 	Dropped bool
 	Text    string // headers and body of a refusal
+	Linked  bool   // it has a link to this page
 }
 
 // newReply returns the refusal that a request gets which the stage drops, nil:
-// none does. It is written by the code that writes it beside a workload.
-func newReply(q *question, a *grlv1.ExplainResponse, dropping *stage, base string) reply {
+// none does. It is written by the code that writes it beside a workload, with a link
+// to the dashboard at publicURL, if there is one.
+func newReply(q *question, a *grlv1.ExplainResponse, dropping *stage, publicURL string) reply {
 	if dropping == nil {
 		return reply{}
 	}
@@ -38,9 +40,9 @@ func newReply(q *question, a *grlv1.ExplainResponse, dropping *stage, base strin
 		Decision:  limiter.Decision{Dropped: true, Bucket: &bucket, Service: &limiter.Service{Name: service, Owner: a.GetOwner()}},
 		Caller:    q.Caller,
 		Procedure: q.Procedure,
-		PublicURL: base,
+		PublicURL: publicURL,
 	})
-	return reply{Dropped: true, Text: out.text()}
+	return reply{Dropped: true, Text: out.text(), Linked: publicURL != ""}
 }
 
 // recorder is an http.ResponseWriter that keeps what is written.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strings"
 
 	"connectrpc.com/connect"
 
@@ -28,14 +27,14 @@ func Routes(p *page.Site) []page.Route {
 // said at the field.
 func (s site) serve(w http.ResponseWriter, r *http.Request) {
 	cells := s.Backend.Cells()
-	v := view{question: parseQuestion(r.URL.Query(), cells), base: baseOf(r)}
+	v := view{question: parseQuestion(r.URL.Query(), cells)}
 	status := http.StatusOK
 	if v.asks() {
 		answer, err := s.Services.View.Explain(r.Context(), v.request())
 		var refused *connect.Error
 		switch {
 		case err == nil:
-			v.explain(answer, s.Backend.Counts().Caps)
+			v.explain(answer, s.Backend.Counts().Caps, s.Backend.Fleet().PublicURL)
 			v.offer(r.Context(), cells)
 		case errors.As(err, &refused):
 			status = page.StatusOf(refused.Code())
@@ -51,13 +50,4 @@ func (s site) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Render(w, r, status, answerRegion(v))
-}
-
-// baseOf returns where the reader reaches the dashboard.
-func baseOf(r *http.Request) string {
-	scheme := "http"
-	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host
 }

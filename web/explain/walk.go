@@ -23,7 +23,6 @@ var scopes = map[grlv1.Scope]string{grlv1.Scope_SCOPE_REGION: "region ", grlv1.S
 // view is the page: the question and, if there is one, its answer.
 type view struct {
 	question
-	base string // address of the dashboard
 
 	Answered bool
 	Steps    []step
@@ -91,8 +90,9 @@ func stages(a *grlv1.ExplainResponse) []stage {
 	return out
 }
 
-// explain takes over the answer; caps is how many run.
-func (v *view) explain(a *grlv1.ExplainResponse, caps int) {
+// explain takes over the answer; caps is how many run, and publicURL where refusals
+// link to, "": nowhere.
+func (v *view) explain(a *grlv1.ExplainResponse, caps int, publicURL string) {
 	v.Answered = true
 	all := stages(a)
 	v.add(v.identity())
@@ -114,7 +114,7 @@ func (v *view) explain(a *grlv1.ExplainResponse, caps int) {
 	v.Sum = sum(a, all)
 	v.Command = command(&v.question)
 	dropping := worstOf(all)
-	v.Reply = newReply(&v.question, a, dropping, v.base)
+	v.Reply = newReply(&v.question, a, dropping, publicURL)
 	v.Do = newDo(&v.question, a, dropping)
 }
 

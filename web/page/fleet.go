@@ -13,6 +13,9 @@ type Fleet struct {
 	// LoadError is why the limits directory was refused, a line an error;
 	// empty: it was not.
 	LoadError string
+	// PublicURL is where people reach the dashboard, as clients have it in
+	// refusals; empty: they do not link to it.
+	PublicURL string
 	// WarmingUp says that not every node has reported since the start.
 	WarmingUp  bool
 	Controller Node   // which answers; its ages and Hosts are not looked at
