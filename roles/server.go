@@ -58,12 +58,12 @@ func (p *process) newServer(node *running, l listener, open net.Listener, regist
 }
 
 // controlServer returns a server for a control port. It has neither a read nor
-// a write timeout, since both would cut streams.
+// a write timeout, since both would cut streams: bodies have a time of their own.
 func controlServer(h http.Handler, log *slog.Logger) *http.Server {
 	config := uplink.Pings()
 	config.MaxConcurrentStreams = controlStreams
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           inTime(h),
 		Protocols:         new(http.Protocols),
 		HTTP2:             config,
 		MaxHeaderBytes:    maxHeaderBytes,

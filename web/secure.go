@@ -6,7 +6,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 )
+
+// answerWithin is how long an answer may take from the request on, so that a
+// reader that does not read holds nothing. Pages, streams and downloads give
+// themselves more when they write.
+const answerWithin = time.Minute
 
 // contentSecurityPolicy allows our own files and nothing inline.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
@@ -38,6 +44,7 @@ func secure(o Options, next http.Handler) http.Handler {
 		if r.TLS != nil {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWithin)) // a recorder of tests has none
 		checked.ServeHTTP(w, r)
 	})
 }

@@ -2,10 +2,13 @@ package web
 
 import (
 	"crypto/tls"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"grl/web/pagetest"
 )
@@ -133,4 +136,25 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 	if w.Code != http.StatusForbidden {
 		t.Errorf("status %d, want 403", w.Code)
 	}
+}
+
+// What is neither a page nor a stream does not wait for its reader for long
+// either.
+func TestIdleReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(Options{Backend: pagetest.Memory{}}, testAssets(t, true))
+		held := make(chan time.Duration, 1)
+		conn := pagetest.Pipe(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			h.ServeHTTP(w, r)
+			_ = http.NewResponseController(w).Flush() // as the server does after it
+			held <- time.Since(began)
+		}))
+		if _, err := io.WriteString(conn, "PUT / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-held; got != time.Minute {
+			t.Errorf("held for %v, want a minute", got)
+		}
+	})
 }

@@ -45,7 +45,7 @@ func (s site) export(w http.ResponseWriter, r *http.Request) {
 			h.Set("Content-Disposition", `attachment; filename="grl-changes.jsonl"`)
 			h.Set("Cache-Control", "no-store")
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(exportWithin)) // a network of tests has none
+		_ = control.SetWriteDeadline(time.Now().Add(exportWithin)) // a recorder of tests has none
 		if _, err := w.Write(lines); err != nil || f.Next == 0 {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"grl/proto/access"
 )
@@ -13,22 +14,30 @@ const (
 	maxForm = 2 << 20  // bytes of a form: a policy, or many ticked rows
 	maxDoor = 16 << 10 // bytes of a form of who is not inside yet
 	maxNext = 2 << 10  // bytes of the path that one goes on to
+
+	formWithin = time.Minute // that a large form may take to be sent
 )
 
 // doors are the pages by which one comes and goes: none to come back to.
 var doors = map[string]bool{"/login": true, "/logout": true, "/first": true}
 
-// ReadForm reads the form of r, or answers that it cannot be read.
+// ReadForm reads the form of r, or answers that it cannot be read. Who is inside
+// has time for a large one.
 func ReadForm(w http.ResponseWriter, r *http.Request) bool {
 	most := int64(maxForm)
 	if access.From(r.Context()).Person == nil {
 		most = maxDoor
 	}
+	control := http.NewResponseController(w) // a recorder of tests has no deadlines
+	if most == maxForm {
+		_ = control.SetReadDeadline(time.Now().Add(formWithin))
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, "This form cannot be read, or is too large.", http.StatusBadRequest)
-		return false
+		return false // the deadline stays, for the rest of the body
 	}
+	_ = control.SetReadDeadline(time.Time{})
 	return true
 }
 

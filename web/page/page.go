@@ -104,6 +104,9 @@ func (s *Site) Door(r *http.Request, title string) Page {
 // Fragment reports whether htmx asks for the content of a region.
 func Fragment(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
 
+// renderWithin is how long a reader may take to take a page.
+const renderWithin = 30 * time.Second
+
 // Render answers with c, or with an error if c cannot be rendered: never with
 // half a page.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, c templ.Component) {
@@ -123,6 +126,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, c temp
 	// not mix up.
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "HX-Request")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(renderWithin)) // a recorder of tests has none
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // the reader went away; there is no one to tell
 }

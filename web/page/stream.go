@@ -30,6 +30,9 @@ import (
 // at most.
 const streamLife = 30 * time.Second
 
+// messageWithin is how long a reader of a stream may take to take a message.
+const messageWithin = 10 * time.Second
+
 // Stream answers with server-sent events, each the present content of a region:
 // at once, and whenever it changed when looked at anew, every so often; else the
 // event "alive", which says that nothing changed. It ends when the reader goes
@@ -37,7 +40,6 @@ const streamLife = 30 * time.Second
 // anew, by who may still look.
 func (s *Site) Stream(w http.ResponseWriter, r *http.Request, every time.Duration, content func(context.Context) templ.Component) {
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // a network of tests has none
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -59,12 +61,14 @@ func (s *Site) Stream(w http.ResponseWriter, r *http.Request, every time.Duratio
 		} else {
 			quiet++
 		}
+		_ = control.SetWriteDeadline(time.Now().Add(messageWithin)) // a recorder of tests has none
 		if _, err := w.Write([]byte(message)); err != nil {
 			return
 		}
 		if err := control.Flush(); err != nil {
 			return
 		}
+		_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2 it would run on while there is nothing to write
 		select {
 		case <-tick.C:
 		case <-r.Context().Done():
