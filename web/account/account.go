@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -183,6 +184,15 @@ func (s site) renderAccess(w http.ResponseWriter, r *http.Request, status int, v
 	for _, t := range all.tokens {
 		v.Tokens = append(v.Tokens, newTokenRow(t, now))
 	}
+	slices.SortStableFunc(all.sessions, func(a, b *grlv1.Session) int {
+		switch self.Session { // that of the page comes first, then who was here last
+		case a.GetId():
+			return -1
+		case b.GetId():
+			return 1
+		}
+		return cmp.Compare(b.GetUsedAtMs(), a.GetUsedAtMs())
+	})
 	for _, n := range all.sessions {
 		v.Sessions = append(v.Sessions, newSessionRow(n, self.Session, now))
 	}

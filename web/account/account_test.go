@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,14 +79,17 @@ func (a *accessAPI) EndSession(_ context.Context, q *grlv1.EndSessionRequest) (*
 
 var adaSignedIn = &access.Person{Name: "ada", Level: access.Editor, By: "session", Session: "here"}
 
+var fromAddress = regexp.MustCompile(`192\.0\.2\.\d`)
+
 func TestAccountPage(t *testing.T) {
 	p := &persons{api: accessAPI{
 		tokens: []*grlv1.Token{
 			{Id: "1", Name: `<script>ci`, Account: "ada", Role: grlv1.AccountRole_ACCOUNT_ROLE_EDITOR, Services: []string{"pay", "search"}, CreatedAtMs: 1_700_000_000_000, ExpiresAtMs: 1_700_086_400_000},
 		},
 		sessions: []*grlv1.Session{
-			{Id: "here", Account: "ada", From: "192.0.2.1", CreatedAtMs: 1_700_000_000_000},
-			{Id: "there", Account: "ada", From: "192.0.2.2", CreatedAtMs: 1_700_000_000_000},
+			{Id: "there", Account: "ada", From: "192.0.2.2", CreatedAtMs: 1_700_000_000_000, UsedAtMs: 1_700_000_060_000},
+			{Id: "here", Account: "ada", From: "192.0.2.1", CreatedAtMs: 1_700_000_000_000, UsedAtMs: 1_700_000_000_000},
+			{Id: "lately", Account: "ada", From: "192.0.2.3", CreatedAtMs: 1_700_000_000_000, UsedAtMs: 1_700_000_120_000},
 		},
 	}}
 	r := ask(t, p, asked{method: "GET", target: "/access", person: adaSignedIn})
@@ -108,6 +112,9 @@ func TestAccountPage(t *testing.T) {
 	}
 	if strings.Count(body, "this one") != 1 {
 		t.Error("the session of the page is not marked, or others are")
+	}
+	if got, want := fromAddress.FindAllString(body, -1), []string{"192.0.2.1", "192.0.2.3", "192.0.2.2"}; !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("sessions from %q, want that of the page first, then who was here last: %q", got, want)
 	}
 }
 

@@ -139,5 +139,21 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.Render(w, r, refusal.Status, RefusalNotice(refusal))
 		return
 	}
-	s.Render(w, r, refusal.Status, failedPage(s.Page(r, cmp.Or(refusal.Title, "Refused"), ""), refusal))
+	s.Render(w, r, refusal.Status, failedPage(s.Page(r, refusedWord(refusal.Status), ""), refusal))
+}
+
+// refusedWord is the heading of a page that answers with a status of HTTP.
+func refusedWord(status int) string {
+	switch status {
+	case http.StatusNotFound:
+		return "Not found"
+	case http.StatusForbidden:
+		return "Not allowed"
+	case http.StatusServiceUnavailable:
+		return "Not available"
+	case http.StatusInternalServerError:
+		return "Failed"
+	default:
+		return "Refused"
+	}
 }
