@@ -25,9 +25,7 @@ func (v view) Counts() page.Counts {
 	if known := v.decided.Load(); known != nil {
 		out = *known
 	}
-	if v.firing != nil {
-		out.Firing = v.firing()
-	}
+	out.Firing = v.countFiring()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := v.node

@@ -2,6 +2,9 @@ package controller
 
 import (
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,20 +15,47 @@ import (
 	"grl/roles/controller/api"
 	"grl/roles/controller/desk"
 	"grl/store/ledger"
+	"grl/web"
+	"grl/web/page"
 )
 
 // TestCountsOfTheConfiguration counts again by hand.
 func TestCountsOfTheConfiguration(t *testing.T) {
 	now := time.Now()
 	c := cascade(1, limiter.Cap{ID: "7", Service: "pay", LimitRPS: 1, Ends: now.Add(time.Hour)}, limiter.Cap{ID: "6", Service: "pay", LimitRPS: 1, Ends: now.Add(-time.Minute)})
-	v := view{Controller: &Controller{node: newRig(t, c).n, firing: func() int { return 4 }}}
-	if got := v.Counts(); got.Buckets != 5 || got.Shadow != 2 || got.Caps != 1 || got.Firing != 4 || got.Policies != 0 {
-		t.Errorf("%+v, want 5 buckets, one of them in shadow and one with a candidate, 1 cap that runs, 4 alerts", got)
+	v := view{Controller: &Controller{node: newRig(t, c).n}}
+	if got := v.Counts(); got.Buckets != 5 || got.Shadow != 2 || got.Caps != 1 || got.Firing != 0 || got.Policies != 0 {
+		t.Errorf("%+v, want 5 buckets, one of them in shadow and one with a candidate, 1 cap that runs", got)
 	}
 	v.node.install(configuration(2, 3), nil, nil)
-	v.firing = nil
 	if got := v.Counts(); got.Buckets != 5 || got.Shadow != 5 || got.Caps != 0 || got.Firing != 0 {
 		t.Errorf("after another configuration: %+v", got)
+	}
+}
+
+// TestFiringIsCountedOnEveryPage: what fires and is not muted is beside Alerts in
+// the navigation, as what needs a person; where nothing does, there is no count.
+func TestFiringIsCountedOnEveryPage(t *testing.T) {
+	c := judged(t, nil)
+	v := view{c}
+	shown := func() string {
+		t.Helper()
+		w := httptest.NewRecorder()
+		web.New(web.Options{Backend: v, Services: page.Services{View: v}, AnyHost: true}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/buckets", nil))
+		_, entry, found := strings.Cut(w.Body.String(), `<a class="nav__link" href="/alerts"`)
+		if w.Code != http.StatusOK || !found {
+			t.Fatalf("%d, and no link to the alerts in %s", w.Code, w.Body)
+		}
+		entry, _, _ = strings.Cut(entry, "</a>")
+		return entry
+	}
+	if got := shown(); v.Counts().Firing != 0 || strings.Contains(got, "nav__count") {
+		t.Errorf("nothing fires: %d, %s", v.Counts().Firing, got)
+	}
+	c.alerts.lost = "the store does not answer"
+	c.judge(t.Context(), time.Now())
+	if got := shown(); v.Counts().Firing != 1 || !strings.Contains(got, `<span class="nav__count nav__count--due">1</span>`) {
+		t.Errorf("one fires: %d, %s", v.Counts().Firing, got)
 	}
 }
 
