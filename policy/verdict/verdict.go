@@ -40,8 +40,8 @@ type Hour struct {
 // Verdict is what hours say of a limit. The zero value is too little data.
 type Verdict struct {
 	Kind Kind
-	// From is the start of the first hour that is known, Days how many days are,
-	// in whole hours.
+	// From is the start of the first hour that is known, Days how many days are:
+	// whole hours, unless who asks knows that it is less.
 	From time.Time
 	Days float64
 	// Ready is when enough will be known, if there is history of every hour until

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -337,6 +338,19 @@ func TestWords(t *testing.T) {
 				t.Errorf("Headline = %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestJudgedFor: what was judged for minutes is not said to have been for hours.
+func TestJudgedFor(t *testing.T) {
+	for of, want := range map[time.Duration]string{
+		0: "less than 1 min", 4 * time.Minute: "4 min", 119 * time.Minute: "119 min", 179 * time.Minute: "2 hours",
+		46 * time.Hour: "46 hours", 71 * time.Hour: "2 days", 8 * 24 * time.Hour: "8 days",
+	} {
+		v := Verdict{Days: of.Hours() / 24}
+		if got := Text(v.Sentences(Words{})); !strings.HasPrefix(got, "Judged for "+want+";") {
+			t.Errorf("of %v: %q, want %q", of, got, want)
+		}
 	}
 }
 

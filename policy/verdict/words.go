@@ -145,16 +145,19 @@ func (v *Verdict) wait() []Phrase {
 	return out
 }
 
-// days prints a span in days, or in hours below two days.
+// days prints a span in whole days, in hours below two days, and in minutes below
+// two hours. It cuts, so that nothing was judged for longer than is said.
 func days(d float64) string {
-	n, unit := int(d), "days"
-	if d < 2 {
-		n, unit = int(math.Round(d*24)), "hours"
+	switch minutes := int(math.Round(d * 24 * 60)); {
+	case minutes < 1:
+		return "less than 1 min"
+	case minutes < 2*60:
+		return fmt.Sprintf("%d min", minutes)
+	case minutes < 2*24*60:
+		return fmt.Sprintf("%d hours", minutes/60)
+	default:
+		return fmt.Sprintf("%d days", minutes/(24*60))
 	}
-	if n == 1 {
-		return "1 hour"
-	}
-	return strconv.Itoa(n) + " " + unit
 }
 
 // always reports whether virtual drops fall on most days, and most hours of them.

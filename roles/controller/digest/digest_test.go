@@ -52,6 +52,21 @@ func TestDamagedHoursAreNotKnown(t *testing.T) {
 	}
 }
 
+// TestJudgedSinceMinutes: hours that were not judged from end to end are not
+// whole ones.
+func TestJudgedSinceMinutes(t *testing.T) {
+	d := New(10)
+	d.Know(idle(48), start)
+	d.Put(series(cellOf("s/b"), 48, 60, 0, 5), start, start)
+	b := &limiter.Bucket{Service: "s", Name: "b", LimitRPS: 10}
+	since := start.Add(20*time.Hour + 58*time.Minute)
+	for _, of := range []time.Duration{4 * time.Minute, 90 * time.Minute} {
+		if e := d.Evidence(b, since, since.Add(of)); len(e) != 1 || e[0].Days != of.Hours()/24 {
+			t.Errorf("judged for %v: %+v, want %v days", of, e, of.Hours()/24)
+		}
+	}
+}
+
 func TestHeadroomOfDaysThatAreNotKnown(t *testing.T) {
 	d := New(10)
 	d.Know(idle(48), start.Add(48*time.Hour))

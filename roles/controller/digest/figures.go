@@ -120,6 +120,7 @@ func (d *Digest) Evidence(b *limiter.Bucket, since, now time.Time) []page.Eviden
 		}
 		first, hours := d.hours(u.cells, since, now, candidate)
 		e.Verdict, e.Curve = verdict.Judge(first, hours), curve(hours)
+		e.Days = min(e.Days, max(0, now.Sub(since).Hours()/24)) // the first hour and the last are not whole
 		switch {
 		case len(u.cells) > 1 && !candidate:
 			d.worst(&e, u, since, now)
