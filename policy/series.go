@@ -34,6 +34,19 @@ func (s Series) Index(at time.Time) int {
 	return int(d / s.Step)
 }
 
+// Trimmed returns the steps [first, after) from the first known one to the last;
+// none if no load is known.
+func (s Series) Trimmed() (first, after int) {
+	after = len(s.RPS)
+	for first < after && !Known(s.RPS[first]) {
+		first++
+	}
+	for first < after && !Known(s.RPS[after-1]) {
+		after--
+	}
+	return first, after
+}
+
 // Between returns the steps that start in [from, to).
 func (s Series) Between(from, to time.Time) Series {
 	first := min(max(0, s.Index(from.Add(s.Step-1))), len(s.RPS))

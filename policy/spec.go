@@ -76,6 +76,16 @@ type Ignore struct {
 	Service  limiter.Pattern // "": of all that the policy computes
 }
 
+// Ignores reports whether a time of a service does not teach.
+func (s *Spec) Ignores(service string, at time.Time) bool {
+	for _, i := range s.Ignore {
+		if i.Service.Match(service) && !at.Before(i.From) && at.Before(i.To) {
+			return true
+		}
+	}
+	return false
+}
+
 // Quota is an agreed limit and when it holds.
 type Quota struct {
 	RPS      float64            // requests per second

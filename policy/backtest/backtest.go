@@ -33,6 +33,11 @@ type Options struct {
 	// the policy looks back.
 	Spec   *policy.Spec
 	Policy policy.Policy
+	// Highest is the requests in the highest second of each step of Series, 0 or NaN
+	// where it is not known; nil: nowhere. Limits are computed with it, as
+	// policy.SecondOverMinute has it, and held against the means of the steps all
+	// the same.
+	Highest []float64
 	// Train is what is known before the first limit, and Test the length of a
 	// period; 0: by the length of the series, see Lengths.
 	Train, Test time.Duration
@@ -77,6 +82,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: %v of training and %v of test, want at least a step of %v each", ErrOptions, o.Train, o.Test, step)
 	case o.Train >= length:
 		return fmt.Errorf("%w: %v of history leave nothing to test after %v of training", ErrOptions, length, o.Train)
+	case o.Highest != nil && len(o.Highest) != len(o.Series.RPS):
+		return fmt.Errorf("%w: highest seconds of %d steps, and %d steps", ErrOptions, len(o.Highest), len(o.Series.RPS))
 	case o.Every < 0:
 		return fmt.Errorf("%w: %v between two cycles", ErrOptions, o.Every)
 	}

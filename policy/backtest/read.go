@@ -57,6 +57,8 @@ type File struct {
 	Name      string
 	Series    policy.Series
 	Anomalies []Window
+	// Highest is as in Options; nil of files, which have no seconds.
+	Highest []float64
 	// Repeated is how many rows had the time of the row before them, as clocks
 	// that are set back make them. The higher value counts.
 	Repeated int

@@ -91,7 +91,9 @@ func (r *run) compute(ctx context.Context) error {
 		next := r.next(now)
 		first, after := steps(r.Series, now, next)
 		if first < after {
-			result := r.result(policy.Input{Now: now, Series: r.Series.Between(r.Series.Start, now), Memory: memory, SecondOverMinute: 1})
+			result := r.result(policy.Input{
+				Now: now, Series: r.Series.Between(r.Series.Start, now), Memory: memory, SecondOverMinute: r.secondOverMinute(now),
+			})
 			memory = result.Memory
 			if result.Refused == "" {
 				last = result // else what was computed last holds on
@@ -104,6 +106,17 @@ func (r *run) compute(ctx context.Context) error {
 		now = next
 	}
 	return nil
+}
+
+// secondOverMinute measures the highest seconds of what the policy looks back on,
+// as the configurator does.
+func (r *run) secondOverMinute(now time.Time) float64 {
+	if r.Highest == nil {
+		return 1
+	}
+	first, after := steps(r.Series, now.Add(-r.Spec.History), now)
+	looked := policy.Series{Start: r.Series.Time(first), Step: r.Series.Step, RPS: r.Series.RPS[first:after]}
+	return max(1, policy.SecondOverMinute(looked, r.Highest[first:after]))
 }
 
 // next returns when the cycle after that at now runs.

@@ -113,11 +113,18 @@ func (f *backtestFlags) options(cmd *cobra.Command) ([]backtest.Options, error) 
 	}
 	var options []backtest.Options
 	for _, file := range files {
-		o := tried.options(file.Series)
-		o.Name, o.Series, o.Anomalies = file.Name, file.Series, file.Anomalies
+		taught := tried.taught(file.Series, f.service())
+		o := tried.options(taught)
+		o.Name, o.Series, o.Highest, o.Anomalies = file.Name, taught, file.Highest, file.Anomalies
 		options = append(options, o)
 	}
 	return options, nil
+}
+
+// service returns the service of --bucket; "" of files, which name none.
+func (f *backtestFlags) service() string {
+	service, _, _ := strings.Cut(f.bucket, "/")
+	return service
 }
 
 // files reads what the policy is tried on.

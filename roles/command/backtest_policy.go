@@ -95,6 +95,21 @@ func kindOf(name string) policy.Kind {
 	return kinds[slices.IndexFunc(kinds, func(k policy.Kind) bool { return k.Name == name })]
 }
 
+// taught returns a series without the times of its service that the policy
+// ignores.
+func (t *triedPolicy) taught(s policy.Series, service string) policy.Series {
+	if len(t.spec.Ignore) == 0 {
+		return s
+	}
+	s.RPS = slices.Clone(s.RPS)
+	for i := range s.RPS {
+		if t.spec.Ignores(service, s.Time(i)) {
+			s.RPS[i] = policy.Unknown
+		}
+	}
+	return s
+}
+
 // options returns how it is tried on a series. A kind looks as far back as the
 // training.
 func (t *triedPolicy) options(s policy.Series) backtest.Options {

@@ -35,33 +35,25 @@ func (f *backtestFlags) history(cmd *cobra.Command, errOut io.Writer) (*backtest
 	if !ok || service == "" || name == "" {
 		return nil, wrongUse(fmt.Errorf("--bucket %q: want SERVICE/BUCKET", f.bucket))
 	}
-	var s policy.Series
+	file := &backtest.File{Name: f.bucket}
 	var err error
 	if f.source == prometheus {
-		s, err = f.fromPrometheus(cmd.Context(), errOut, limiter.Bucket{Service: service, Name: name})
+		file.Series, err = f.fromPrometheus(cmd.Context(), errOut, limiter.Bucket{Service: service, Name: name})
 	} else {
-		s, err = f.fromController(cmd, errOut)
+		err = f.fromController(cmd, errOut, file)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s = trimmed(s)
-	if len(s.RPS) == 0 {
+	first, after := file.Series.Trimmed()
+	if first == after {
 		return nil, fmt.Errorf("%s: there is no history of it", f.bucket)
 	}
-	return &backtest.File{Name: f.bucket, Series: s}, nil
-}
-
-// trimmed leaves out what is unknown at the beginning and the end.
-func trimmed(s policy.Series) policy.Series {
-	first, last := 0, len(s.RPS)
-	for first < last && !policy.Known(s.RPS[first]) {
-		first++
+	file.Series.Start, file.Series.RPS = file.Series.Time(first), file.Series.RPS[first:after]
+	if file.Highest != nil {
+		file.Highest = file.Highest[first:after]
 	}
-	for first < last && !policy.Known(s.RPS[last-1]) {
-		last--
-	}
-	return policy.Series{Start: s.Time(first), Step: s.Step, RPS: s.RPS[first:last]}
+	return file, nil
 }
 
 // fromPrometheus reads the history of a bucket with one limit for all.
@@ -87,10 +79,10 @@ func (f *backtestFlags) fromPrometheus(ctx context.Context, errOut io.Writer, b 
 
 // fromController reads the minutes of a cell, page by page from now on back, until
 // a page has none.
-func (f *backtestFlags) fromController(cmd *cobra.Command, errOut io.Writer) (policy.Series, error) {
+func (f *backtestFlags) fromController(cmd *cobra.Command, errOut io.Writer, file *backtest.File) error {
 	conn, err := f.call.dial(cmd)
 	if err != nil {
-		return policy.Series{}, err
+		return err
 	}
 	to := time.Now().Truncate(time.Hour)
 	var pages [][]*grlv1.Minute
@@ -100,26 +92,26 @@ func (f *backtestFlags) fromController(cmd *cobra.Command, errOut io.Writer) (po
 			FromMs: page.Add(-historyPage).UnixMilli(), ToMs: page.UnixMilli(),
 		})
 		if err != nil {
-			return policy.Series{}, err
+			return err
 		}
 		if len(response.GetMinutes()) == 0 {
 			break
 		}
 		pages = append(pages, response.GetMinutes())
 	}
-	s, dropped := minutes(pages, to)
-	if dropped > 0 {
+	if dropped := layOut(file, pages, to); dropped > 0 {
 		fmt.Fprintf(errOut, "%s: %d minutes in which it dropped do not teach\n", f.bucket, dropped)
 	}
-	return s, nil
+	return nil
 }
 
-// minutes lays pages of minutes out up to a full hour, the newest page first. A
-// minute that is not there was idle, an hour without one is unknown, and so is a
-// minute in which something was dropped.
-func minutes(pages [][]*grlv1.Minute, to time.Time) (s policy.Series, dropped int) {
-	s = policy.Series{Start: to.Add(-time.Duration(len(pages)) * historyPage), Step: time.Minute}
+// layOut lays pages of minutes out up to a full hour, the newest page first, and
+// returns in how many something was dropped. A minute that is not there was idle,
+// an hour without one is unknown, and so is a minute with drops.
+func layOut(file *backtest.File, pages [][]*grlv1.Minute, to time.Time) (dropped int) {
+	s := policy.Series{Start: to.Add(-time.Duration(len(pages)) * historyPage), Step: time.Minute}
 	s.RPS = make([]float64, int(to.Sub(s.Start)/s.Step))
+	highest := make([]float64, len(s.RPS))
 	known := make([]bool, len(s.RPS)/60)
 	for _, page := range pages {
 		for _, m := range page {
@@ -127,7 +119,7 @@ func minutes(pages [][]*grlv1.Minute, to time.Time) (s policy.Series, dropped in
 			if i < 0 || i >= len(s.RPS) {
 				continue
 			}
-			s.RPS[i], known[i/60] = float64(m.GetOffered())/60, true
+			s.RPS[i], highest[i], known[i/60] = float64(m.GetOffered())/60, float64(m.GetHighestSecond()), true
 			if m.GetDropped() > 0 {
 				s.RPS[i] = policy.Unknown
 				dropped++
@@ -139,5 +131,6 @@ func minutes(pages [][]*grlv1.Minute, to time.Time) (s policy.Series, dropped in
 			s.RPS[i] = policy.Unknown
 		}
 	}
-	return s, dropped
+	file.Series, file.Highest = s, highest
+	return dropped
 }

@@ -212,7 +212,7 @@ func (y *cycle) computeAll(ctx context.Context) error {
 			continue
 		}
 		longest = max(longest, w.Spec.History)
-		query.Buckets = append(query.Buckets, history.Wanted{Bucket: *w.Bucket, Ignore: w.Spec.Ignore, Least: w.Least()})
+		query.Buckets = append(query.Buckets, history.Wanted{Bucket: *w.Bucket, Ignore: w.Spec.Ignore, LookBack: w.Spec.History, Least: w.Least()})
 	}
 	query.From = y.now.Add(-longest)
 	if len(query.Buckets) > 0 {

@@ -48,15 +48,7 @@ func newRig(t testing.TB, options ...func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.store.Close() })
-	config := controller.Default()
-	config.DB = filepath.Join(r.dir, "db")
-	ctl, err := controller.New(t.Context(), controller.Options{
-		Config: config, Log: slog.New(slog.DiscardHandler), Version: "test", Registry: prometheus.NewRegistry(), Store: r.store, AnyHost: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.network.Serve(t, "controller", rolestest.AsAdmin(ctl.Handler()))
+	r.control("controller")
 	client := r.network.Client(t)
 	r.client = client
 	r.admin.config = grlv1connect.NewConfigServiceClient(client, "http://controller")
@@ -73,6 +65,20 @@ func newRig(t testing.TB, options ...func(*Config)) *rig {
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	return r
+}
+
+// control serves a controller with the store under a name.
+func (r *rig) control(name string) {
+	r.t.Helper()
+	config := controller.Default()
+	config.DB = filepath.Join(r.dir, "db")
+	ctl, err := controller.New(r.t.Context(), controller.Options{
+		Config: config, Log: slog.New(slog.DiscardHandler), Version: "test", Registry: prometheus.NewRegistry(), Store: r.store, AnyHost: true,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.network.Serve(r.t, name, rolestest.AsAdmin(ctl.Handler()))
 }
 
 // limits applies limits files, each one service.

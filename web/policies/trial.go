@@ -207,19 +207,19 @@ func (s site) tryOne(ctx context.Context, t *trial, spec, before *policy.Spec) e
 	if err != nil {
 		return err
 	}
-	series, ignored := line.teaches(spec, t.Cell.Service)
+	taught, ignored := line.teaches(spec, t.Cell.Service)
 	t.Ignored = ignored
-	length := time.Duration(len(series.RPS)) * series.Step
+	length := taught.length()
 	if t.Days = length.Hours() / 24; length < leastSpan {
 		t.TooLittle = true
 		return nil
 	}
-	if t.After, err = run(ctx, series, spec); err != nil || before == nil {
+	if t.After, err = run(ctx, taught, spec); err != nil || before == nil {
 		return err
 	}
 	t.BeforeName = before.Name
-	series, _ = line.teaches(before, t.Cell.Service)
-	t.Before, err = run(ctx, series, before)
+	taught, _ = line.teaches(before, t.Cell.Service)
+	t.Before, err = run(ctx, taught, before)
 	return err
 }
 
@@ -252,11 +252,11 @@ func (s site) trySampled(ctx context.Context, t *trial, spec *policy.Spec, c *pa
 	if err != nil {
 		return nil, err
 	}
-	series, _ := line.teaches(spec, c.Service)
-	if time.Duration(len(series.RPS))*series.Step < leastSpan {
+	taught, _ := line.teaches(spec, c.Service)
+	if taught.length() < leastSpan {
 		return nil, nil
 	}
-	return run(ctx, series, spec)
+	return run(ctx, taught, spec)
 }
 
 func newSampled(c page.Cell, r *backtest.Result) sampled {
@@ -270,11 +270,15 @@ func newSampled(c page.Cell, r *backtest.Result) sampled {
 	return s
 }
 
-// line is what a cell was offered, and in which steps grl dropped something.
+// line is what a cell was offered, with the requests in the highest second of each
+// step, and in which steps grl dropped something.
 type line struct {
 	policy.Series
+	highest []float64
 	dropped []bool
 }
+
+func (l line) length() time.Duration { return time.Duration(len(l.RPS)) * l.Step }
 
 // mostSteps is how many steps of a history are read at once.
 const mostSteps = 6 * 24 * 60
@@ -296,6 +300,7 @@ func (s site) past(ctx context.Context, cell limiter.CellID, step time.Duration)
 			return line{}, fmt.Errorf("read history of %q: %w", cell.Bucket, err)
 		}
 		l.RPS = append(l.RPS, read.Offered...)
+		l.highest = append(l.highest, read.HighestSecond...)
 		for _, rps := range read.Dropped {
 			l.dropped = append(l.dropped, rps > 0)
 		}
@@ -303,53 +308,35 @@ func (s site) past(ctx context.Context, cell limiter.CellID, step time.Duration)
 	return l, nil
 }
 
-// teaches returns what of a line teaches a policy, and how many minutes of it do
-// not: where grl dropped something, and what the policy ignores.
-func (l line) teaches(spec *policy.Spec, service string) (policy.Series, int) {
-	series := l.Series
-	series.RPS = slices.Clone(l.RPS)
-	ignored := 0
-	for i, rps := range series.RPS {
-		if policy.Known(rps) && (i < len(l.dropped) && l.dropped[i] || ignores(spec, service, series.Time(i))) {
-			series.RPS[i] = policy.Unknown
-			ignored += int(series.Step / time.Minute)
+// teaches returns what of a line teaches a policy, from the first step that does
+// to the last, and how many minutes of it do not: where grl dropped something, and
+// what the policy ignores.
+func (l line) teaches(spec *policy.Spec, service string) (taught line, ignored int) {
+	taught.Series = l.Series
+	taught.RPS = slices.Clone(l.RPS)
+	for i, rps := range taught.RPS {
+		if policy.Known(rps) && (l.dropped[i] || spec.Ignores(service, taught.Time(i))) {
+			taught.RPS[i] = policy.Unknown
+			ignored += int(taught.Step / time.Minute)
 		}
 	}
-	return trimmed(series), ignored
+	first, after := taught.Trimmed()
+	taught.Start, taught.RPS, taught.highest = taught.Time(first), taught.RPS[first:after], l.highest[first:after]
+	return taught, ignored
 }
 
-// ignores reports whether a time does not teach, as the policy says.
-func ignores(spec *policy.Spec, service string, at time.Time) bool {
-	for _, i := range spec.Ignore {
-		if i.Service.Match(service) && !at.Before(i.From) && at.Before(i.To) {
-			return true
-		}
-	}
-	return false
-}
-
-// trimmed leaves out what is unknown at the beginning and the end.
-func trimmed(s policy.Series) policy.Series {
-	first, last := 0, len(s.RPS)
-	for first < last && !policy.Known(s.RPS[first]) {
-		first++
-	}
-	for first < last && !policy.Known(s.RPS[last-1]) {
-		last--
-	}
-	return policy.Series{Start: s.Time(first), Step: s.Step, RPS: s.RPS[first:last]}
-}
-
-// run holds a policy against a series, with all that a cycle of the configurator
-// applies.
-func run(ctx context.Context, series policy.Series, spec *policy.Spec) (*backtest.Result, error) {
+// run holds a policy against what teaches it, with all that a cycle of the
+// configurator applies.
+func run(ctx context.Context, taught line, spec *policy.Spec) (*backtest.Result, error) {
 	every, err := policyfile.Every(spec)
 	if err != nil {
 		return nil, err
 	}
 	kinds := policy.Kinds()
 	kind := kinds[slices.IndexFunc(kinds, func(k policy.Kind) bool { return k.Name == spec.Kind })]
-	return backtest.Run(ctx, backtest.Options{Name: spec.Name, Series: series, Spec: spec, Policy: kind.New(spec), Every: every, Bounds: backtest.Live})
+	return backtest.Run(ctx, backtest.Options{
+		Name: spec.Name, Series: taught.Series, Highest: taught.highest, Spec: spec, Policy: kind.New(spec), Every: every, Bounds: backtest.Live,
+	})
 }
 
 // changes counts how often a limit changes.

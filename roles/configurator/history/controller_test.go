@@ -299,21 +299,28 @@ func TestControllerHours(t *testing.T) {
 
 func TestControllerSecondOverMinute(t *testing.T) {
 	tests := []struct {
-		name   string
-		second func(minute int) uint64 // of 600 requests in busy minutes, 60 in others
-		want   float64
+		name     string
+		lookBack time.Duration
+		second   func(minute int) uint64 // of 600 requests in busy minutes, 60 in others
+		want     float64
 	}{
-		{"not known", func(int) uint64 { return 0 }, 0},
-		{"even", func(int) uint64 { return 10 }, 1},
-		{"twice the mean", func(int) uint64 { return 20 }, 2},
-		{"below the mean counts as even", func(int) uint64 { return 5 }, 1},
-		{"quiet minutes do not count", func(minute int) uint64 {
+		{"not known", 0, func(int) uint64 { return 0 }, 0},
+		{"even", 0, func(int) uint64 { return 10 }, 1},
+		{"twice the mean", 0, func(int) uint64 { return 20 }, 2},
+		{"below the mean counts as even", 0, func(int) uint64 { return 5 }, 1},
+		{"what the policy does not look at does not count", 2 * day, func(minute int) uint64 {
+			if minute < 5*24*60 {
+				return 60
+			}
+			return 12
+		}, 1.2},
+		{"quiet minutes do not count", 0, func(minute int) uint64 {
 			if minute%60 < 30 {
 				return 15
 			}
 			return 50
 		}, 1.5},
-		{"a lone burst does not count", func(minute int) uint64 {
+		{"a lone burst does not count", 0, func(minute int) uint64 {
 			if minute == 60 {
 				return 600
 			}
@@ -331,7 +338,9 @@ func TestControllerSecondOverMinute(t *testing.T) {
 				}
 				c.HighestSecond[i] = tt.second(i)
 			}
-			got, err := read(t, p, want(limiter.Bucket{Name: "b"}))
+			q := want(limiter.Bucket{Name: "b"})
+			q.Buckets[0].LookBack = tt.lookBack
+			got, err := read(t, p, q)
 			if err != nil {
 				t.Fatal(err)
 			}

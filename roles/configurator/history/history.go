@@ -40,6 +40,9 @@ type Wanted struct {
 	Bucket limiter.Bucket
 	// Ignore are times that do not teach; those of other services are left out.
 	Ignore []policy.Ignore
+	// LookBack is how far the policy looks back from the end of the query; 0: as
+	// far as that goes.
+	LookBack time.Duration
 	// Least is how long a history must be for a limit to be lowered by it; 0: any
 	// is long enough.
 	Least time.Duration

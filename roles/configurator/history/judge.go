@@ -44,6 +44,7 @@ const (
 type claim struct {
 	instance string
 	from, to time.Time // of the query
+	looks    time.Time // from when on the policy looks at it
 	// least is how long a history must be for a limit to be lowered by it.
 	least time.Duration
 	// ignored are the times that the policy says do not teach.
@@ -73,7 +74,10 @@ func (l *lane) unit(c claim) Unit {
 	}
 	l.vanish(begin)
 	u.Series = l.series(begin)
-	u.SecondOverMinute = l.secondOverMinute(u.Series)
+	if l.second != nil {
+		looked := u.Series.Between(c.looks, c.to)
+		u.SecondOverMinute = policy.SecondOverMinute(looked, l.second[len(l.second)-len(looked.RPS):])
+	}
 
 	all, lately := l.tally(begin), l.tally(max(begin, l.index(c.to.Add(-week))))
 	young := c.to.Sub(u.Series.Start) < c.least

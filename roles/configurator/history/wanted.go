@@ -61,7 +61,10 @@ func (w *Wanted) instances(found iter.Seq[string]) []string {
 
 // claim returns what is said of one unit beside its steps.
 func (w *Wanted) claim(q Query, instance, warning string) claim {
-	c := claim{instance: instance, from: q.From, to: q.To, least: w.Least, warning: warning}
+	c := claim{instance: instance, from: q.From, to: q.To, looks: q.From, least: w.Least, warning: warning}
+	if w.LookBack > 0 {
+		c.looks = q.To.Add(-w.LookBack)
+	}
 	for _, ig := range w.Ignore {
 		if ig.Service.Match(w.Bucket.Service) {
 			c.ignore = append(c.ignore, ig)

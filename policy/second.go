@@ -1,10 +1,6 @@
-package history
+package policy
 
-import (
-	"slices"
-
-	"grl/policy"
-)
+import "slices"
 
 const (
 	// busyShare is the share of the robust peak from which on a minute counts as
@@ -17,19 +13,18 @@ const (
 	fewMinutes = 10
 )
 
-// secondOverMinute returns how far the highest second stands above the mean of
+// SecondOverMinute returns how far the highest second stands above the mean of
 // its minute: the median over the minutes that teach, have at least 60 requests
 // and reach four fifths of the robust peak. A limit is reached in those; in quiet
-// ones the factor is higher and does not matter. 0: fewer than 10 are known.
-func (l *lane) secondOverMinute(taught policy.Series) float64 {
-	if l.second == nil {
-		return 0
-	}
-	busy := max(busyShare*policy.RobustPeak(taught.RPS), fewRequests/l.step.Seconds())
-	before := len(l.second) - len(taught.RPS)
+// ones the factor is higher and does not matter. Highest has the requests in the
+// highest second of each step of taught, 0 or NaN where it is not known. At least
+// 1; 0: fewer than 10 are known.
+// Source: docs/rlc.md, "Seconds".
+func SecondOverMinute(taught Series, highest []float64) float64 {
+	busy := max(busyShare*RobustPeak(taught.RPS), fewRequests/taught.Step.Seconds())
 	var factors []float64
 	for i, mean := range taught.RPS {
-		if second := l.second[before+i]; mean >= busy && second > 0 {
+		if second := highest[i]; mean >= busy && second > 0 {
 			factors = append(factors, max(1, second/mean))
 		}
 	}
