@@ -335,6 +335,34 @@ func faultsOf(text []byte, form bool) (policy.Spec, faults) {
 	return spec, f
 }
 
+// add takes in what the service says of the text, which begins with a key, and of
+// the reason.
+func (f *faults) add(problems []page.Problem, form bool) {
+	if f.at == nil {
+		f.at = make(map[string]string)
+	}
+	for _, p := range problems {
+		key, text, _ := strings.Cut(p.Text, ": ")
+		field, ok := fieldOf(key)
+		switch {
+		case p.Field == "reason":
+			f.at[p.Field] = format.Sentence(p.Text)
+		case ok && form:
+			f.at[field] = strings.TrimSpace(f.at[field] + " " + format.Sentence(text))
+		default:
+			f.rest = append(f.rest, p)
+		}
+	}
+}
+
+// text says what is wrong with a text as a whole; "": nothing.
+func (f faults) text() string {
+	if len(f.rest) == 0 {
+		return ""
+	}
+	return format.Sentence(f.rest[0].Field + ": " + f.rest[0].Text)
+}
+
 func (f faults) any() bool { return len(f.at)+len(f.rest) > 0 }
 
 // count is how many there are.

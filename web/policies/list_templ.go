@@ -965,7 +965,7 @@ func versionPage(p page.Page, v versionView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = page.Input(page.Field{Name: "reason", Label: "Reason", Value: v.Typed, Max: 700, Required: true}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = page.Input(page.Field{Name: "reason", Label: "Reason", Value: v.Typed, Max: 700, Required: true, Error: v.Refusal.At("reason")}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

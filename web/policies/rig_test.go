@@ -174,6 +174,16 @@ func want(t testing.TB, body string, texts ...string) {
 	}
 }
 
+// marked fails unless a field is said to be wrong.
+func marked(t testing.TB, body, field string) {
+	t.Helper()
+	_, input, _ := strings.Cut(body, ` id="`+field+`"`)
+	input, _, _ = strings.Cut(input, ">")
+	if !strings.Contains(input, `aria-invalid="true"`) || !strings.Contains(body, `id="`+field+`-error"`) {
+		t.Errorf("%s is not marked: %q", field, input)
+	}
+}
+
 // lacks fails if the page has one of these.
 func lacks(t testing.TB, body string, texts ...string) {
 	t.Helper()

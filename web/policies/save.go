@@ -3,8 +3,10 @@ package policies
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"grl/policy"
@@ -89,10 +91,11 @@ func (s site) save(w http.ResponseWriter, r *http.Request) {
 
 // refuse shows the form again with why it was not saved.
 func (s site) refuse(w http.ResponseWriter, r *http.Request, d draft, f page.Refusal) {
+	d.Faults.add(f.Problems, !d.YAML)
 	switch {
-	case f.Title == "":
+	case d.Faults.any():
 		n := d.Faults.count()
-		f = page.Refusal{Title: "Not saved: " + format.Plural(n, "field") + " to correct", Status: http.StatusUnprocessableEntity, Problems: d.Faults.rest}
+		f.Title, f.Text, f.Problems = "Not saved: "+format.Plural(n, "field")+" to correct", "", d.Faults.rest
 		if d.YAML {
 			f.Title = "Not saved: " + format.Plural(n, "fault")
 		}
@@ -100,8 +103,6 @@ func (s site) refuse(w http.ResponseWriter, r *http.Request, d draft, f page.Ref
 		d.conflict(f.Conflicts[0])
 		f.Title = fmt.Sprintf("Not saved: version %d changed this policy while you were editing", f.Conflicts[0].Revision)
 		f.Text = "Nothing was overwritten. Take theirs, or save yours on top of it."
-	case len(f.Problems) > 0:
-		f.Title = "Not saved: " + format.Plural(len(f.Problems), "fault")
 	}
 	f.Status = cmp.Or(f.Status, http.StatusUnprocessableEntity)
 	d.Refusal = f
@@ -133,15 +134,18 @@ func (s site) preview(w http.ResponseWriter, r *http.Request) {
 	}
 	refused := s.check(r, &d)
 	trial, matches, err := s.tryDraft(r.Context(), d)
-	if err != nil {
+	if page.Fragment(r) {
+		s.renderTrial(w, r, trial, err)
+		return
+	}
+	d.Matches = matches
+	switch {
+	case err == nil:
+		d.Trial = &trial
+	case !errors.Is(err, errSuperseded):
 		s.Fail(w, r, err)
 		return
 	}
-	if page.Fragment(r) {
-		s.Render(w, r, http.StatusOK, trialRegion(trial))
-		return
-	}
-	d.Trial, d.Matches = &trial, matches
 	status := http.StatusOK
 	switch {
 	case d.Faults.any():
@@ -169,7 +173,7 @@ func (s site) check(r *http.Request, d *draft) page.Refusal {
 	f := s.Refusal(r, err)
 	switch {
 	case len(f.Problems) > 0:
-		d.Faults.rest = f.Problems
+		d.Faults.add(f.Problems, !d.YAML)
 	case len(f.Conflicts) > 0:
 		f.Title = fmt.Sprintf("Version %d changed this policy while you were editing", f.Conflicts[0].Revision)
 		f.Text = "Saving will show both."
@@ -191,7 +195,7 @@ func (s site) tryDraft(ctx context.Context, d draft) (trialView, string, error) 
 
 // first is one of the faults in a sentence.
 func (f faults) first() string {
-	for _, key := range order {
+	for _, key := range append(slices.Clone(order), "reason") {
 		for field, text := range f.at {
 			if field == key || strings.HasPrefix(field, key+".") || strings.HasPrefix(field, key+"[") {
 				return field + ": " + text
@@ -229,7 +233,8 @@ func (s site) remove(w http.ResponseWriter, r *http.Request) {
 	case was.of(name) == nil || string(was.of(name).GetData()) != string(is.GetData()):
 		v.Refusal = page.Refusal{Title: "Not deleted: it was changed while you were looking", Text: "As it is now is shown below.", Status: http.StatusConflict}
 	case strings.TrimSpace(reason) == "":
-		v.Refusal = page.Refusal{Title: "Not deleted: a reason is missing", Status: http.StatusUnprocessableEntity}
+		v.Refusal = page.Refusal{Title: "Not deleted", Status: http.StatusUnprocessableEntity}
+		v.DeleteProblem = "A reason is missing."
 	}
 	if v.Refusal.Title != "" {
 		s.renderOne(w, r, v.Refusal.Status, v, all)

@@ -66,6 +66,8 @@ type oneView struct {
 	Conflict    *conflictView
 	Reason      string
 	Delete      string // reason typed into the form that deletes
+	// DeleteProblem is what is wrong with that reason; "": nothing.
+	DeleteProblem string
 	Cell        cellQuery
 	Trial       *trialView // nil: asked for by the page
 	TrialURL    string
@@ -322,7 +324,7 @@ type formView struct {
 	MoreOpen                  bool // something is wrong with one of More or Discover
 	DiscoverBy, DiscoverLeast page.Field
 	Lists                     []listForm
-	Quota                     bool // of that kind: it looks at no history
+	ShowMain                  bool // Main has something to say: a quota looks at no history
 }
 
 // listForm is a list of the form: the items there are, and one more to fill in.
@@ -384,8 +386,8 @@ func newFormView(v oneView) formView {
 		Discovers:     []page.Choice{{Value: "", Name: "does not"}, {Value: "caller", Name: "by caller"}, {Value: "procedure", Name: "by procedure"}, {Value: "both", Name: "by both"}},
 		DiscoverBy:    field("discover.by", ""),
 		DiscoverLeast: field("discover.min_rps", "discover.min_rps"),
-		Quota:         v.Values["kind"] == "quota",
 	}
+	f.ShowMain = v.Values["kind"] != "quota" || slices.ContainsFunc(f.Main, func(f page.Field) bool { return f.Value != "" || f.Error != "" })
 	f.Kind.Label, f.Mode.Label, f.DiscoverBy.Label = "Limit from", "Mode", "Discovers buckets"
 	f.Name.Required = true
 	for _, k := range policy.Kinds() {

@@ -25,6 +25,7 @@ import (
 type trialView struct {
 	Problem string // why there is nothing to see; "": there is
 	Hint    string // what to do about it
+	Command string // to run for it; "": none
 	Figures []trialFigure
 	Title   string
 	Note    string
@@ -57,7 +58,8 @@ const (
 func emptyTrial(problem, hint string) trialView { return trialView{Problem: problem, Hint: hint} }
 
 // trialOf tries a policy and says what came of it. The cell is the one that is
-// asked for, else the nearest to its limit.
+// asked for, else the nearest to its limit. The error is errSuperseded where nobody
+// waits for the answer any more.
 func (s site) trialOf(ctx context.Context, text []byte, spec *policy.Spec, all set, cell cellQuery, saved string) (trialView, error) {
 	found := s.match(spec, all.specs)
 	if len(found.cells) == 0 {
@@ -79,10 +81,10 @@ func (s site) trialOf(ctx context.Context, text []byte, spec *policy.Spec, all s
 	}
 	t, err := s.try(ctx, person, text, spec, before, found, shown)
 	switch {
-	case errors.Is(err, errSuperseded):
-		return emptyTrial("Another preview was asked for", ""), nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return emptyTrial("Cannot tell: it takes longer than 2 s", "Try it on the command line: grl backtest --source history."), nil
+		v := emptyTrial("Cannot tell: it takes longer than 2 s", "Try it on the command line.")
+		v.Command = "grl backtest --policy FILE --source history --bucket SERVICE/BUCKET"
+		return v, nil
 	case err != nil:
 		return trialView{}, err
 	case t.TooLittle:
@@ -308,13 +310,27 @@ func (s site) serveTrial(w http.ResponseWriter, r *http.Request) {
 	}
 	cell := cellQuery{q.Get("bucket"), q.Get("instance"), q.Get("caller")}
 	v, err := s.trialOf(r.Context(), p.GetData(), spec, all, cell, name)
-	if err != nil {
+	switch {
+	case page.Fragment(r):
+		s.renderTrial(w, r, v, err)
+	case errors.Is(err, errSuperseded):
+		s.renderOne(w, r, http.StatusOK, oneView{Name: name, Cell: cell}, all)
+	case err != nil:
 		s.Fail(w, r, err)
-		return
+	default:
+		s.renderOne(w, r, http.StatusOK, oneView{Name: name, Cell: cell, Trial: &v}, all)
 	}
-	if page.Fragment(r) {
+}
+
+// renderTrial answers with the region of a trial alone; an outdated request gets
+// no content, so that the region stays for the answer to the later one.
+func (s site) renderTrial(w http.ResponseWriter, r *http.Request, v trialView, err error) {
+	switch {
+	case errors.Is(err, errSuperseded):
+		w.WriteHeader(http.StatusNoContent)
+	case err != nil:
+		s.Fail(w, r, err)
+	default:
 		s.Render(w, r, http.StatusOK, trialRegion(v))
-		return
 	}
-	s.renderOne(w, r, http.StatusOK, oneView{Name: name, Cell: cell, Trial: &v}, all)
 }

@@ -39,6 +39,7 @@ type listView struct {
 type configuratorView struct {
 	Kind, Icon, Word string // of its state
 	Text             string // what that means
+	Command          string // that ends it; "": none
 	Facts            []fact
 	Problem          string // of the repository
 	Conflicts        []string
@@ -211,7 +212,7 @@ var outcomeNames = []struct {
 }{
 	{grlv1.RunOutcome_RUN_OUTCOME_PROPOSED, "proposed"},
 	{grlv1.RunOutcome_RUN_OUTCOME_FAILED, "failed"},
-	{grlv1.RunOutcome_RUN_OUTCOME_REFUSED, "held"},
+	{grlv1.RunOutcome_RUN_OUTCOME_REFUSED, "refused"},
 	{grlv1.RunOutcome_RUN_OUTCOME_APPLIED, "applied"},
 	{grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, "in shadow"},
 	{grlv1.RunOutcome_RUN_OUTCOME_PROMOTED, "promoted"},
@@ -229,7 +230,7 @@ func outcomeName(o grlv1.RunOutcome) string {
 	return "unknown"
 }
 
-// found says how many results have each outcome: "46 proposed, 24 held".
+// found says how many results have each outcome: "46 proposed, 24 refused".
 func found(run *grlv1.Run) string {
 	var parts []string
 	for _, n := range outcomeNames {
@@ -257,7 +258,7 @@ func newConfiguratorView(c *grlv1.GetConfiguratorResponse, now time.Time) config
 	case holder == "":
 		return configuratorView{
 			Kind: "waiting", Icon: "clock", Word: "None yet",
-			Text: "No configurator has attended yet: limits stay as people write them. Start one with grl serve --role configurator.",
+			Text: "No configurator has attended yet: limits stay as people write them. Start one:", Command: "grl serve --role configurator",
 		}
 	case c.GetAbsent():
 		v.Kind, v.Icon, v.Word = "over", "clock", "Absent"

@@ -16,7 +16,7 @@ const (
 	tabLower     = "lower"
 	tabLarge     = "large"
 	tabTaken     = "taken"
-	tabHeld      = "held"
+	tabRefused   = "refused"
 	tabLeft      = "left"
 	tabFailed    = "failed"
 	tabUnchanged = "unchanged"
@@ -33,7 +33,7 @@ var tabs = []struct {
 	{tabTaken, "Taken", []grlv1.RunOutcome{
 		grlv1.RunOutcome_RUN_OUTCOME_APPLIED, grlv1.RunOutcome_RUN_OUTCOME_SHADOWED, grlv1.RunOutcome_RUN_OUTCOME_PROMOTED,
 	}},
-	{tabHeld, "Held", []grlv1.RunOutcome{grlv1.RunOutcome_RUN_OUTCOME_REFUSED}},
+	{tabRefused, "Refused", []grlv1.RunOutcome{grlv1.RunOutcome_RUN_OUTCOME_REFUSED}},
 	{tabLeft, "Left", []grlv1.RunOutcome{grlv1.RunOutcome_RUN_OUTCOME_LEFT}},
 	{tabFailed, "Failed", []grlv1.RunOutcome{grlv1.RunOutcome_RUN_OUTCOME_FAILED}},
 	{tabUnchanged, "Unchanged", []grlv1.RunOutcome{grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED}},

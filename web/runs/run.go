@@ -80,7 +80,7 @@ type row struct {
 	Beside                      string // what of the new limit is not in New
 	Change, Headroom            string
 	Short                       string // the sentence without its figures before and after, and what follows
-	Reason, Held                string
+	Reason, Refused             string
 	Policy, PolicyPath          string
 	State                       string // what became of a proposal
 	StateKind, StateIcon        string
@@ -211,7 +211,7 @@ func (v *runView) head(run *grlv1.Run) {
 		{Name: "Unchanged", Value: format.Count(outcome(run, grlv1.RunOutcome_RUN_OUTCOME_UNCHANGED)), More: "right as they are"},
 		{Name: "Proposed", Value: format.Count(outcome(run, grlv1.RunOutcome_RUN_OUTCOME_PROPOSED)), More: "a person decides"},
 		{Name: "Taken", Value: format.Count(taken), More: takenText(run)},
-		{Name: "Held", Value: format.Count(outcome(run, grlv1.RunOutcome_RUN_OUTCOME_REFUSED)), More: "history is not fit"},
+		{Name: "Refused", Value: format.Count(outcome(run, grlv1.RunOutcome_RUN_OUTCOME_REFUSED)), More: "history is not fit"},
 		{Name: "Failed", Value: format.Count(outcome(run, grlv1.RunOutcome_RUN_OUTCOME_FAILED))},
 	}
 }
@@ -425,7 +425,7 @@ func newRow(m *grlv1.RunResult, i int) row {
 	r := row{
 		Bucket: m.GetBucket(), Service: format.Printable(service), Name: format.Printable(name), ID: "pick-" + strconv.Itoa(i),
 		Path: page.BucketPath(m.GetBucket(), "", ""), Old: rpsText(m.GetBefore()), New: rpsText(m.GetAfter()), Beside: besideText(m.GetAfter()),
-		Change: changeText(m), Headroom: headroomText(m), Short: short(m.GetReason()), Reason: format.Printable(m.GetReason()), Held: heldText(m.GetRefused()),
+		Change: changeText(m), Headroom: headroomText(m), Short: short(m.GetReason()), Reason: format.Printable(m.GetReason()), Refused: refusedText(m.GetRefused()),
 		Policy: format.Printable(m.GetPolicy()), PolicyPath: policyPath(m.GetPolicy()), Diff: committed(m), DiffTitle: service + ".yaml",
 	}
 	if m.GetNewBucket() != "" {

@@ -125,20 +125,20 @@ func TestConfiguratorAndRequest(t *testing.T) {
 // TestFigures compares what the page of a run says with what the API returned.
 func TestFigures(t *testing.T) {
 	r := newRig(t)
-	r.limits("payments", "web=1000", "app=1000", "low=1000", "leap=1000", "same=5", "held=70", "now=100")
+	r.limits("payments", "web=1000", "app=1000", "low=1000", "leap=1000", "same=5", "unfit=70", "now=100")
 	leap := result("payments/leap", proposed, 1000, 1250)
 	over := result("payments/app", proposed, 1000, 1100)
 	for i := range 5 {
 		over.DailyPeaks[10+i] = 1200
 	}
-	held := result("payments/held", refused, 70, 0)
-	held.After, held.Refused, held.DailyPeaks = nil, "own_drops", nil
+	unfit := result("payments/unfit", refused, 70, 0)
+	unfit.After, unfit.Refused, unfit.DailyPeaks = nil, "own_drops", nil
 	id := r.run(result("payments/web", proposed, 1000, 1150), over, result("payments/low", proposed, 1000, 850), leap,
-		result("payments/same", unchanged, 5, 5), held, result("payments/now", applied, 100, 105))
+		result("payments/same", unchanged, 5, 5), unfit, result("payments/now", applied, 100, 105))
 	body := r.get(pagetest.Admin, fmt.Sprintf("/rlc/run?id=%d", id))
-	want(t, body, "Buckets looked at 7", "Unchanged 1", "Proposed 4", "Taken 1 1 applied", "Held 1", "Failed 0",
+	want(t, body, "Buckets looked at 7", "Unchanged 1", "Proposed 4", "Taken 1 1 applied", "Refused 1", "Failed 0",
 		"policies version 7", "compared with r1", "made r2, active", "commit 0123456789",
-		"Proposed 4 Lower 1 Over ±20% 1 Taken 1 Held 1 Unchanged 1",
+		"Proposed 4 Lower 1 Over ±20% 1 Taken 1 Refused 1 Unchanged 1",
 		"1,000 → 1,150 ▲ 15.0%", "1,000 → 850 ▼ 15.0%", "1,000 → 1,250 ▲ 25.0%",
 		"second over minute 1.25", "Choose all 2", "Without 1 lower and 1 over ±20%")
 
@@ -162,7 +162,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: headroom %s not in %s", m.GetBucket(), headroom, row)
 		}
 	}
-	want(t, r.get(pagetest.Admin, fmt.Sprintf("/rlc/run?id=%d&tab=held", id)), "Grl itself dropped some of it in the last 7 days.")
+	want(t, r.get(pagetest.Admin, fmt.Sprintf("/rlc/run?id=%d&tab=refused", id)), "Grl itself dropped some of it in the last 7 days.")
 	want(t, r.get(pagetest.Admin, fmt.Sprintf("/rlc/run?id=%d&tab=taken", id)), "Applied in r2", "- limit: {rps: 100}", "+ limit: {rps: 105}")
 
 	// What is ticked, on days of which one is unknown: 2 × 27 known, 5 over.
@@ -190,7 +190,7 @@ func TestFigures(t *testing.T) {
 		_ = name
 	}
 	want(t, r.get(viewer, fmt.Sprintf("/rlc/run?id=%d&q=nothing-such", id)), "Nothing matches")
-	want(t, r.get(viewer, "/rlc"), "schedule", "4 proposed, 1 held, 1 applied, 1 unchanged", "r2, active", "0123456789")
+	want(t, r.get(viewer, "/rlc"), "schedule", "4 proposed, 1 refused, 1 applied, 1 unchanged", "r2, active", "0123456789")
 	for _, target := range []string{"/rlc/run?id=99", "/rlc/run", "/rlc/run?id=-1", "/rlc/run?id=99999999999999999999"} {
 		if response, _ := pagetest.Get(t, r.pages, viewer, target, false); response.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", target, response.Status)

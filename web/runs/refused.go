@@ -7,8 +7,8 @@ import (
 	"grl/web/format"
 )
 
-// heldText says why a history is not fit; "" if it is.
-func heldText(word string) string {
+// refusedText says why a history is not fit; "" if it is.
+func refusedText(word string) string {
 	if word == "" {
 		return ""
 	}
