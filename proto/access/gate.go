@@ -79,6 +79,10 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 		w.Header().Set(requestID, id.RequestID)
 		r = r.WithContext(With(r.Context(), id))
 		rule, declared := RuleOf(r.URL.Path)
+		if !declared && g.opts.Role == Controller && browses(r) {
+			r.URL = &url.URL{Path: noPage} // of the copy
+			rule, declared = RuleOf(noPage)
+		}
 		var no *denial
 		switch {
 		case !declared:
@@ -96,6 +100,19 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 		g.tell(r, id, no)
 		g.answer(w, r, no)
 	})
+}
+
+// noPage is the path of a page that is not there, which says so.
+const noPage = "/not-found"
+
+// browses reports whether a browser asks for a page under a path that is none of
+// a service. What is asked for is not handed on: the path could be cleaned into
+// one.
+func browses(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	return !strings.HasPrefix(r.URL.Path, "/grl.") && !strings.HasPrefix(r.URL.Path, "/grpc.")
 }
 
 // doubts are what was wrong with what was given as proof.

@@ -171,6 +171,39 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// A browser that asks for what looks like a procedure and is none of ours hears
+// from the pages that there is no such page; what it asked for is not handed on.
+func TestLostBrowsers(t *testing.T) {
+	html := []string{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}
+	for _, tt := range []struct {
+		name, role, method, path string
+		header                   []string
+		status                   int
+		location, body           string
+	}{
+		{"two slashes", access.Controller, "GET", "//evil.com", html, 200, "", "/not-found"},
+		{"escaped dots", access.Controller, "GET", "/%2e%2e/", html, 200, "", "/not-found"},
+		{"a file with a dot", access.Controller, "GET", "/robots.txt", html, 200, "", "/not-found"},
+		{"slashes before a procedure", access.Controller, "GET", "//" + list[1:], html, 200, "", "/not-found"},
+		{"an escaped slash before a procedure", access.Controller, "GET", "/%2F" + list[1:], html, 200, "", "/not-found"},
+		{"no such procedure", access.Controller, "GET", "/grl.v1.ConfigService/Drop", html, 501, "", "no such procedure"},
+		{"a post", access.Controller, "POST", "//evil.com", html, 501, "", "no such procedure"},
+		{"no browser", access.Controller, "GET", "//evil.com", nil, 501, "", "no such procedure"},
+		{"a port without pages", access.Aggregator, "GET", "//evil.com", html, 501, "", "no such procedure"},
+		{"who is not inside", access.Controller, "GET", "//evil.com", append([]string{"Authorization", "none"}, html...), 303, "/login?next=%2Fnot-found", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			gate := access.NewGate(access.Options{Role: tt.role, People: staff, Registry: prometheus.NewRegistry()})
+			srv := httptest.NewServer(gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })))
+			defer srv.Close()
+			resp, body := call(t, srv, tt.method, tt.path, append([]string{"Cookie", "grl=v"}, tt.header...)...)
+			if resp.StatusCode != tt.status || resp.Header.Get("Location") != tt.location || !strings.Contains(body, tt.body) {
+				t.Errorf("%d to %q: %s; want %d to %q with %q", resp.StatusCode, resp.Header.Get("Location"), body, tt.status, tt.location, tt.body)
+			}
+		})
+	}
+}
+
 func TestNoAccountYet(t *testing.T) {
 	none := people{open: true}
 	tests := []struct {

@@ -15,6 +15,9 @@ import (
 // Cap is a cap as placed: an incident limit of the callers and procedures that
 // match, or a block of them. PlaceCap sets ID, Author, Reason and PlacedAt.
 type Cap struct {
+	// Request is the id of the request that places it, for PlaceCap alone.
+	Request string `json:"-"`
+
 	ID        string    `json:"id"` // unique for ever
 	Service   string    `json:"service"`
 	Caller    string    `json:"caller,omitempty"`
@@ -52,27 +55,82 @@ func (c *Cap) validate() error {
 	return errors.Join(errs...)
 }
 
+// capRequest is a request that placed a cap.
+type capRequest struct {
+	ID  string `json:"id"`
+	Cap string `json:"cap"` // its id
+}
+
+// maxRemembered is how many of the latest requests that placed a cap are known,
+// so that none of them places a second one.
+const maxRemembered = 500
+
+// ErrRequestUsed says that a request placed a cap that selects or admits
+// something else.
+var ErrRequestUsed = errors.New("the request placed another cap")
+
 // PlaceCap places a cap, in the name and for the reason of act, and returns it
-// with its id. ErrTooMany if there are MaxCaps.
+// with its id. A request that placed one places no second one: it is answered
+// with the first, whose end and reason are its own. ErrCapEnded if that was lifted
+// or is forgotten, ErrRequestUsed if it selects or admits something else. A cap
+// without a request is always placed. ErrTooMany if there are MaxCaps.
 func (l *Ledger) PlaceCap(ctx context.Context, act Act, c Cap) (Cap, error) {
 	c.Author, c.Reason = bounded(act.Actor, maxCapText), bounded(act.Reason, maxCapText)
 	c.PlacedAt, c.EndsAt = act.At.UTC().Truncate(time.Millisecond), c.EndsAt.UTC().Truncate(time.Millisecond)
-	err := c.validate()
+	err := errors.Join(c.validate(), checkTexts(c.Request))
+	var placed Cap
 	if err == nil {
 		_, err = l.editIncident(ctx, act, func(i *incident) (*Entry, error) {
+			first, found, err := i.placedBy(c)
+			if placed = first; found || err != nil {
+				return nil, err
+			}
 			if len(i.Caps) >= MaxCaps {
 				return nil, fmt.Errorf("%w: there are %d caps", ErrTooMany, len(i.Caps))
 			}
-			i.LastCap++
-			c.ID = strconv.FormatUint(i.LastCap, 10)
-			i.Caps = slices.Insert(i.Caps, 0, c)
-			return act.entry("cap.place", c.subjects(), "", string(encode(c))), nil
+			placed = i.place(c)
+			return act.entry("cap.place", placed.subjects(), "", string(encode(placed))), nil
 		})
 	}
 	if err != nil {
 		return Cap{}, fmt.Errorf("place cap on %q: %w", c.Service, err)
 	}
-	return c, nil
+	return placed, nil
+}
+
+// place adds a cap and returns it with its id.
+func (i *incident) place(c Cap) Cap {
+	request := c.Request
+	c.Request = ""
+	i.LastCap++
+	c.ID = strconv.FormatUint(i.LastCap, 10)
+	i.Caps = slices.Insert(i.Caps, 0, c)
+	if request != "" {
+		i.Requests = slices.Insert(i.Requests, 0, capRequest{request, c.ID})
+		i.Requests = i.Requests[:min(len(i.Requests), maxRemembered)]
+	}
+	return c
+}
+
+// placedBy returns the cap that the request of a cap placed, if it did.
+func (i *incident) placedBy(like Cap) (c Cap, found bool, err error) {
+	at := slices.IndexFunc(i.Requests, func(r capRequest) bool { return r.ID == like.Request })
+	if like.Request == "" || at < 0 {
+		return Cap{}, false, nil
+	}
+	first := slices.IndexFunc(i.Caps, func(c Cap) bool { return c.ID == i.Requests[at].Cap })
+	if first < 0 {
+		return Cap{}, false, ErrCapEnded
+	}
+	if c = i.Caps[first]; !c.same(like) {
+		return Cap{}, false, ErrRequestUsed
+	}
+	return c, true, nil
+}
+
+// same reports whether two caps select the same requests and admit as many.
+func (c *Cap) same(d Cap) bool {
+	return c.Service == d.Service && c.Caller == d.Caller && c.Procedure == d.Procedure && c.RPS == d.RPS && c.Block == d.Block
 }
 
 // maxCapText bounds author and reason of a cap, in bytes of its JSON: all caps
@@ -100,9 +158,9 @@ func (l *Ledger) LiftCap(ctx context.Context, act Act, id string) (Cap, error) {
 	return lifted, nil
 }
 
-// Errors of ExtendCap.
+// Errors of ExtendCap, and the first also of PlaceCap.
 var (
-	// ErrCapEnded says that a cap has ended, and ramps out or did.
+	// ErrCapEnded says that a cap has ended: it ramps out or did, or was lifted.
 	ErrCapEnded = errors.New("the cap has ended")
 	// ErrCapLonger says that a cap holds as long already.
 	ErrCapLonger = errors.New("the cap holds as long already")

@@ -35,6 +35,9 @@ const maxIncident = store.MaxValue * 3 / 4
 type incident struct {
 	Incident
 	LastCap uint64 `json:"last_cap"` // id that was given out last
+	// Requests are those that placed a cap, the newest first: maxRemembered at
+	// most.
+	Requests []capRequest `json:"cap_requests,omitempty"`
 }
 
 // editIncident lets edit change what holds beside the revisions, and commits it with

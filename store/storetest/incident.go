@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,46 @@ func (b *book) mustPlace(t testing.TB, c ledger.Cap) ledger.Cap {
 		t.Fatal(err)
 	}
 	return placed
+}
+
+// A request places one cap, however often it comes.
+func testCapRequests(t *testing.T, b *book) {
+	asked := aCap("payments")
+	asked.Request = "form-1"
+	first := b.mustPlace(t, asked)
+	var same sync.WaitGroup
+	for range 8 {
+		same.Go(func() {
+			again := asked
+			again.EndsAt = noon.Add(2 * time.Hour)
+			if placed, err := b.PlaceCap(t.Context(), by("ann"), again); err != nil || placed != first {
+				t.Errorf("placed again: %+v, %v, want %+v", placed, err, first)
+			}
+		})
+	}
+	same.Wait()
+	if i := b.mustState(t).Incident; i.Serial != 1 || len(i.Caps) != 1 {
+		t.Errorf("incident = %+v, want one cap, serial 1", i)
+	}
+	other := asked
+	other.RPS = 50
+	if placed, err := b.PlaceCap(t.Context(), by("ann"), other); !errors.Is(err, ledger.ErrRequestUsed) {
+		t.Errorf("another cap of the same request: %+v, %v", placed, err)
+	}
+	if _, err := b.LiftCap(t.Context(), by("ann"), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if placed, err := b.PlaceCap(t.Context(), by("ann"), asked); !errors.Is(err, ledger.ErrCapEnded) {
+		t.Errorf("placed again after it was lifted: %+v, %v", placed, err)
+	}
+	for range 2 {
+		b.mustPlace(t, aCap("search"))
+	}
+	asked.Request = "form-2"
+	b.mustPlace(t, asked)
+	if i := b.mustState(t).Incident; len(i.Caps) != 3 {
+		t.Errorf("%d caps, want that of another request, and two without one", len(i.Caps))
+	}
 }
 
 func testCaps(t *testing.T, b *book) {

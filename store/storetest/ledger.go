@@ -35,6 +35,7 @@ func RunLedger(t *testing.T, open func(testing.TB) store.Engine) {
 		{"state changes are told", testStateChanged},
 		{"epochs", testEpochs},
 		{"caps", testCaps},
+		{"caps by request", testCapRequests},
 		{"a cap is extended", testExtendCap},
 		{"bounds of caps", testCapBounds},
 		{"mutes", testMutes},

@@ -64,6 +64,50 @@ func TestPlace(t *testing.T) {
 	})
 }
 
+// A form that is sent twice places one cap: by a double click, by going back, or
+// again after an answer that was lost. Changed, it is not taken for the first one.
+func TestPlacedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		body, _ := w.get(editor, "/caps?service=shop&caller=bot", false)
+		f := form(t, body)
+		f.Set("reason", "incident 7")
+		first, _, _ := w.must(editor, "/caps", f)
+		if again, _, _ := w.must(editor, "/caps", f); again != first || len(w.caps()) != 1 {
+			t.Errorf("sent again it leads to %s, not %s; %d caps run", again, first, len(w.caps()))
+		}
+		f.Set("rps", "150")
+		status, body, _ := w.post(editor, "/caps", f)
+		if text := words(body); status != http.StatusUnprocessableEntity || !strings.Contains(text, "Not placed: this form placed a cap before") || len(w.caps()) != 1 {
+			t.Errorf("changed: %d %s; %d caps run", status, text, len(w.caps()))
+		}
+		anew := form(t, body)
+		if anew.Get("rps") != "150" || anew.Get("request") == f.Get("request") {
+			t.Errorf("the form is not one to place another: %v", anew)
+		}
+		w.must(editor, "/caps", anew)
+		_, whole, _ := w.must(editor, "/caps/lift", url.Values{"cap": {"1"}})
+		if strings.Index(whole, `id="running"`) > strings.Index(whole, `name="request"`) {
+			t.Error("after an act the form comes before what runs")
+		}
+		f = form(t, body)
+		if again, _, _ := w.must(editor, "/caps", f); again != "/caps?placed=2" || len(w.caps()) != 1 {
+			t.Errorf("leads to %s; %d caps run", again, len(w.caps()))
+		}
+		w.must(editor, "/caps/lift", url.Values{"cap": {"2"}})
+		if status, _, _ := w.post(editor, "/caps", f); status != http.StatusUnprocessableEntity || len(w.caps()) != 0 {
+			t.Errorf("a form whose cap was lifted: %d; %d caps run", status, len(w.caps()))
+		}
+		// What was refused for another reason keeps its id.
+		body, _ = w.get(editor, "/caps?service=shop&caller=bot", false)
+		f = form(t, body)
+		f.Set("reason", "")
+		if status, body, _ = w.post(editor, "/caps", f); status != http.StatusUnprocessableEntity || form(t, body).Get("request") != f.Get("request") {
+			t.Errorf("%d: a form that was not placed has another id", status)
+		}
+	})
+}
+
 // Counts of who holds a cap are those of the tree at every moment, also before
 // all do.
 func TestConfirmedIsCounted(t *testing.T) {

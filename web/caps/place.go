@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"time"
@@ -35,6 +36,9 @@ func (s site) place(w http.ResponseWriter, r *http.Request) {
 		if f.Refused != "" {
 			refusal = page.Refusal{Title: "Not placed", Text: f.Refused, Status: refusal.Status}
 		}
+		if used(&refusal) {
+			v.Request.ID = rand.Text()
+		}
 		v.Refusal, v.Errors = &refusal, fields(&refusal)
 		s.show(w, r, refusal.Status, v)
 		return
@@ -65,7 +69,7 @@ func (q *request) errors(now time.Time) map[string]string {
 func (q *request) message(g gate, now time.Time) *grlv1.PlaceCapRequest {
 	span, _ := q.span(now)
 	r := &grlv1.PlaceCapRequest{
-		Service: q.Service, Caller: q.Caller, Procedure: q.Procedure,
+		RequestId: q.ID, Service: q.Service, Caller: q.Caller, Procedure: q.Procedure,
 		DurationMs: span.Milliseconds(), Reason: q.because(), Force: q.everything() && q.Agreed != "",
 	}
 	if g.Block {
@@ -74,6 +78,18 @@ func (q *request) message(g gate, now time.Time) *grlv1.PlaceCapRequest {
 		r.Gate = &grlv1.PlaceCapRequest_Rps{Rps: g.RPS}
 	}
 	return r
+}
+
+// used reports whether a form was refused because it placed a cap before, and
+// says so.
+func used(f *page.Refusal) bool {
+	for _, p := range f.Problems {
+		if p.Field == "request_id" {
+			f.Title, f.Text, f.Problems = "Not placed: this form placed a cap before", "That one runs, or is over. For another one, place it again.", nil
+			return true
+		}
+	}
+	return false
 }
 
 // fields takes out of a refusal what is said at a field of the form instead.

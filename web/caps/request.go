@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math"
 	"net/url"
@@ -10,10 +11,13 @@ import (
 	"time"
 
 	"grl/limiter"
+	"grl/web/format"
 )
 
 // request is the form of a cap as it was sent.
 type request struct {
+	// ID is that of the form: sent twice, it places one cap.
+	ID string
 	Service, Caller, Procedure string
 	// To is the size that is chosen and what it stood for, "quarter 240", or
 	// "block"; "": none.
@@ -37,7 +41,7 @@ const block = "block"
 // arrival is the form as a link fills it in: /caps?service=&caller=&procedure=&rps=.
 func arrival(q url.Values) request {
 	return request{
-		Service: q.Get("service"), Caller: q.Get("caller"), Procedure: q.Get("procedure"),
+		ID: rand.Text(), Service: q.Get("service"), Caller: q.Get("caller"), Procedure: q.Get("procedure"),
 		Typed: q.Get("rps"), Was: q.Get("rps"), For: defaultSpan,
 	}
 }
@@ -46,10 +50,18 @@ func arrival(q url.Values) request {
 func posted(f url.Values) request {
 	text := func(name string) string { return strings.TrimSpace(f.Get(name)) }
 	return request{
-		Service: text("service"), Caller: text("caller"), Procedure: text("procedure"),
+		ID: formID(f.Get("request")), Service: text("service"), Caller: text("caller"), Procedure: text("procedure"),
 		To: f.Get("to"), Typed: text("rps"), Was: f.Get("was"), For: f.Get("for"), Until: text("until"),
 		Reason: text("reason"), Ready: f.Get("ready"), Agreed: f.Get("yes"),
 	}
+}
+
+// formID is the id of a form that was sent, as far as it can be one of ours.
+func formID(id string) string {
+	if len(id) != len(rand.Text()) || format.Printable(id) != id {
+		return ""
+	}
+	return id
 }
 
 func (q *request) match() limiter.Match {

@@ -19,9 +19,11 @@ import (
 
 // running are the caps in force and those that ramp out, ready to print.
 type running struct {
-	Note string // how many
-	Rows []runningCap
-	More string // how many are not listed; "": none
+	Note  string // how many
+	Rows  []runningCap
+	Pager *page.Pager // nil: all are on one page
+	// Stream is the path of the events with the same page.
+	Stream string
 	// Problem says that they cannot be read; "": they can.
 	Problem string
 }
@@ -62,13 +64,31 @@ func (s site) running(ctx context.Context) ([]*grlv1.CapView, error) {
 
 // stream answers with the region of the running caps, as it is each second.
 func (s site) stream(w http.ResponseWriter, r *http.Request) {
+	number := pageOf(r)
 	s.Stream(w, r, time.Second, func(ctx context.Context) templ.Component {
 		caps, err := s.running(ctx)
 		if err != nil {
 			return runningContent(running{Problem: s.Refusal(r, err).Title})
 		}
-		return runningContent(newRunning(ctx, caps, owners(s.Backend.Cells(), services(caps)), time.Now()))
+		return runningContent(newRunning(ctx, caps, owners(s.Backend.Cells(), services(caps)), number, time.Now()))
 	})
+}
+
+// pageOf returns which page of the running caps is asked for, from 1.
+func pageOf(r *http.Request) int {
+	number, err := strconv.Atoi(r.URL.Query().Get("page"))
+	if err != nil || number < 1 {
+		return 1
+	}
+	return number
+}
+
+// pagePath is the path of a page of the running caps, below prefix.
+func pagePath(prefix string, number int) string {
+	if number <= 1 {
+		return prefix
+	}
+	return prefix + "?page=" + strconv.Itoa(number)
 }
 
 // services returns the services that are capped.
@@ -97,34 +117,34 @@ func owners(cells []page.Cell, services []string) map[string]string {
 	return of
 }
 
-// mostRunning is how many caps are listed, so that a page stays small.
+// mostRunning is how many caps a page lists.
 const mostRunning = 50
 
-func newRunning(ctx context.Context, caps []*grlv1.CapView, owners map[string]string, now time.Time) running {
-	var v running
+// newRunning returns a page of the caps, from 1.
+func newRunning(ctx context.Context, caps []*grlv1.CapView, owners map[string]string, number int, now time.Time) running {
+	v := running{Stream: pagePath("/caps/events", number)}
 	widest := 0.0
 	for _, c := range caps {
 		widest = max(widest, c.GetOfferedRps())
 	}
 	inForce := 0
 	for _, c := range caps {
-		row := newRunningCap(c, now)
+		row := newRunningCap(ctx, c, owners, now)
 		row.Bar.Of = widest
-		service := c.GetCap().GetService()
-		row.May = page.May(ctx, grlv1connect.IncidentServiceLiftCapProcedure) && page.MayEdit(ctx, service, owners[service])
 		if !row.Ramps {
 			inForce++
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	if more := len(v.Rows) - mostRunning; more > 0 {
-		v.Rows, v.More = v.Rows[:mostRunning], format.Plural(more, "older cap")
+	if len(v.Rows) > mostRunning || number > 1 {
+		pager, from, to := page.NewPager(len(v.Rows), mostRunning, number, func(n int) string { return pagePath("/caps", n) + "#running" })
+		v.Rows, v.Pager = v.Rows[from:to], &pager
 	}
 	v.Note = format.Plural(inForce, "cap")
 	return v
 }
 
-func newRunningCap(v *grlv1.CapView, now time.Time) runningCap {
+func newRunningCap(ctx context.Context, v *grlv1.CapView, owners map[string]string, now time.Time) runningCap {
 	c := v.GetCap()
 	ends := time.UnixMilli(v.GetEndsAtMs())
 	r := runningCap{
@@ -144,6 +164,7 @@ func newRunningCap(v *grlv1.CapView, now time.Time) runningCap {
 
 		Confirmed: "confirmed by " + confirmed(v),
 		Permanent: permanent(c),
+		May:       page.May(ctx, grlv1connect.IncidentServiceLiftCapProcedure) && page.MayEdit(ctx, c.GetService(), owners[c.GetService()]),
 	}
 	r.Bar.Admitted, r.Bar.Dropped = v.GetOfferedRps()-v.GetDroppedRps(), v.GetDroppedRps()
 	if r.Block {

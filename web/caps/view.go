@@ -1,10 +1,12 @@
 package caps
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
+	grlv1 "grl/proto/grl/v1"
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/format"
 	"grl/web/page"
@@ -54,16 +56,13 @@ func (s site) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 		return
 	}
 	cells := s.Backend.Cells()
-	v.Running = newRunning(ctx, caps, owners(cells, services(caps)), now)
+	v.Running = newRunning(ctx, caps, owners(cells, services(caps)), pageOf(r), now)
 	v.Ended = s.ended(ctx, acts, now)
 	v.Switch = v.Switch.now(ctx, s.Backend.Fleet(), cells)
 	v.MayPlace = page.May(ctx, grlv1connect.IncidentServicePlaceCapProcedure)
 	v.Scripts = s.Assets.HTMX != ""
-	if v.Longer != nil {
-		v.Longer.find(v.Running.Rows)
-		if v.Longer.What == "" {
-			v.Longer = nil
-		}
+	if v.Longer != nil && !v.Longer.find(ctx, caps, owners(cells, services(caps)), now) {
+		v.Longer = nil
 	}
 	if v.MayPlace {
 		own := cellsOf(cells, v.Request.Service)
@@ -86,13 +85,15 @@ func (s site) fill(r *http.Request, v *view, cells []*page.Cell, now time.Time) 
 	v.Curve = s.curve(r.Context(), q, &v.Forecast, cells, now)
 }
 
-// find names the cap, if this person may extend it.
-func (l *longer) find(rows []runningCap) {
-	for _, row := range rows {
-		if row.ID == l.ID && row.May && !row.Ramps {
-			l.What = row.What
-		}
+// find names the cap, and reports whether this person may extend it.
+func (l *longer) find(ctx context.Context, caps []*grlv1.CapView, owners map[string]string, now time.Time) bool {
+	c := find(caps, l.ID)
+	if c == nil {
+		return false
 	}
+	row := newRunningCap(ctx, c, owners, now)
+	l.What = row.What
+	return row.May && !row.Ramps
 }
 
 // choices are the sizes to choose from, each with what it stands for.

@@ -46,7 +46,7 @@ func capSpan(ms int64) time.Duration {
 
 func toCap(r *grlv1.PlaceCapRequest) (desk.CapRequest, error) {
 	request := desk.CapRequest{
-		Service: r.GetService(), Caller: r.GetCaller(), Procedure: r.GetProcedure(), LimitRPS: r.GetRps(), Block: r.GetBlock(),
+		ID: r.GetRequestId(), Service: r.GetService(), Caller: r.GetCaller(), Procedure: r.GetProcedure(), LimitRPS: r.GetRps(), Block: r.GetBlock(),
 		For:    capSpan(r.GetDurationMs()),
 		Reason: r.GetReason(), Force: r.GetForce(), DryRun: r.GetDryRun(),
 	}

@@ -14,6 +14,9 @@ import (
 	"grl/store/ledger"
 )
 
+// maxRequestID bounds the id of a request for a cap, in bytes.
+const maxRequestID = 64
+
 // Bounds on how long a cap holds.
 const (
 	minCap = time.Second
@@ -23,6 +26,9 @@ const (
 // CapRequest asks for a cap.
 type CapRequest struct {
 	By
+	// ID of the request, which places one cap however often it comes: at most
+	// maxRequestID bytes. "": each time one.
+	ID      string
 	Service string
 	// Patterns; "": any.
 	Caller, Procedure string
@@ -46,7 +52,8 @@ type Effect struct {
 }
 
 // PlaceCap places a cap and returns it when it is active here, or, in a dry run,
-// only says what it would do. The error is an *InvalidError, *DeniedError,
+// only says what it would do. A request with an id that placed a cap is answered
+// with that one. The error is an *InvalidError, *DeniedError,
 // *GuardError or *PendingError, or one of the ledger.
 func (d *Desk) PlaceCap(ctx context.Context, r CapRequest) (ledger.Cap, Effect, error) {
 	if err := r.check(); err != nil {
@@ -67,10 +74,15 @@ func (d *Desk) PlaceCap(ctx context.Context, r CapRequest) (ledger.Cap, Effect, 
 	}
 	act := r.act(r.Reason, r.Force)
 	placed, err := d.opts.Ledger.PlaceCap(ctx, act, ledger.Cap{
-		Service: r.Service, Caller: r.Caller, Procedure: r.Procedure, RPS: r.LimitRPS, Block: r.Block,
+		Request: r.ID, Service: r.Service, Caller: r.Caller, Procedure: r.Procedure, RPS: r.LimitRPS, Block: r.Block,
 		Author: act.Actor, Reason: r.Reason, PlacedAt: act.At, EndsAt: act.At.Add(r.For),
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ledger.ErrCapEnded):
+		return ledger.Cap{}, effect, invalid("request_id", "this request placed its cap already, which is over")
+	case errors.Is(err, ledger.ErrRequestUsed):
+		return ledger.Cap{}, effect, invalid("request_id", "this request placed another cap already")
+	case err != nil:
 		return ledger.Cap{}, effect, err
 	}
 	return placed, effect, d.incidentActive(ctx)
@@ -96,6 +108,11 @@ func (r *CapRequest) check() error {
 		refuse("reason", "is empty")
 	} else if what := checkReason(r.Reason); what != "" {
 		refuse("reason", "%s", what)
+	}
+	if len(r.ID) > maxRequestID {
+		refuse("request_id", "has %d bytes, at most %d", len(r.ID), maxRequestID)
+	} else if what := checkText(r.ID); what != "" {
+		refuse("request_id", "%s", what)
 	}
 	problems = append(problems, r.checkNames()...)
 	if len(problems) > 0 {
