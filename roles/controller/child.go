@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -119,7 +120,12 @@ func (n *node) changed() {
 
 // regionZone names a region with a controller of its own among the zones. No
 // zone has such a name, since none has a space.
-func regionZone(region string) string { return "region " + region }
+func regionZone(region string) string { return regionPrefix + region }
+
+// isRegion reports whether a zone is a region with a controller of its own.
+func isRegion(zone string) bool { return strings.HasPrefix(zone, regionPrefix) }
+
+const regionPrefix = "region "
 
 // hears reports whether the child is told what was decided of a cell: a regional
 // controller decides those of its region and its zones itself.

@@ -114,13 +114,13 @@ func New(ctx context.Context, o Options) (*Controller, error) {
 	}
 	now := time.Now()
 	var recent []string
-	before := make(map[string]string)
+	before := make(map[string]*zone)
 	for _, z := range zones {
 		if now.Sub(z.Seen) < law.ZoneKept {
 			recent = append(recent, z.Name)
 		}
 		if now.Sub(z.Seen) < forgetZone {
-			before[z.Name] = z.Region
+			before[z.Name] = &zone{name: z.Name, region: z.Region, regional: isRegion(z.Name), lost: z.Seen}
 		}
 	}
 	if o.HTTP == nil {

@@ -61,6 +61,7 @@ func (n *node) decide(now time.Time) bool {
 func (n *node) renew(now time.Time) bool {
 	n.ticks++
 	n.recorder.judge(now)
+	n.noteSilence(now)
 	n.age(now)
 	if n.stage != nil && n.stage.watch.since.IsZero() {
 		n.stage.watch.step(now)

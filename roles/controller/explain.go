@@ -69,10 +69,14 @@ func (n *node) explain(now time.Time, r *grlv1.ExplainRequest, z *zone) *grlv1.E
 	out.Exempt = exempt
 	passes := 1.0
 	var worst *explained
+	silent := make(map[string]bool)
 	for _, s := range steps {
 		ratio := 0.0
 		for _, e := range n.explainStep(now, s, z, out.GetOwner()) {
 			out.Cells = append(out.Cells, e.message(n))
+			for _, name := range e.SilentZones {
+				silent[name] = true
+			}
 			if !s.Shadow && e.Ratio > ratio {
 				ratio = e.Ratio
 				if worst == nil || ratio > worst.Ratio {
@@ -83,6 +87,7 @@ func (n *node) explain(now time.Time, r *grlv1.ExplainRequest, z *zone) *grlv1.E
 		passes *= 1 - ratio
 	}
 	out.DropRatio = 1 - passes
+	out.Silent = silentMessages(now, n.silent(now), func(zone string) bool { return silent[zone] })
 	out.Advice = advice(now, out, worst)
 	return out
 }

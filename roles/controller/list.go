@@ -64,10 +64,15 @@ func (v view) ListBuckets(_ context.Context, r *grlv1.ListBucketsRequest) (*grlv
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	g, owners := v.node.glance(time.Now()), v.node.owners()
+	silent := make(map[string]bool)
 	for _, e := range entries {
 		row := v.node.row(g, e.bucket, e.id, owners[e.bucket.Service])
 		out.Buckets = append(out.Buckets, row.message())
+		for _, zone := range row.SilentZones {
+			silent[zone] = true
+		}
 	}
+	out.Silent = silentMessages(g.now, g.silent, func(zone string) bool { return silent[zone] })
 	out.Revision = v.node.config.Revision
 	return out, nil
 }

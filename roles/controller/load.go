@@ -192,6 +192,7 @@ func (l load) Cap(service, id string) desk.CapLoad {
 			}
 		}
 	}
+	out.Unheard = n.unheard(time.Now())
 	return out
 }
 
@@ -237,7 +238,10 @@ func (n *node) regionOf(zone string) string {
 	if z := n.zones[zone]; z != nil {
 		return z.region
 	}
-	return n.before[zone]
+	if z := n.before[zone]; z != nil {
+		return z.region
+	}
+	return ""
 }
 
 // rolloutZones returns the zones that a rollout goes through: those that live,

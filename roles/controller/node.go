@@ -2,7 +2,6 @@ package controller
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"grl/limiter"
@@ -28,13 +27,13 @@ const globalDecider = "global"
 type node struct {
 	began   time.Time
 	epoch   uint64
-	own     *voice            // what it decides itself
-	voices  []*voice          // all that its children hear
-	rival   uint64            // epoch of another controller that a child follows; 0: none
-	heard   uint64            // highest epoch of its own decider that a child has heard
-	warm    bool              // may publish
-	missing map[string]bool   // zones of before the start that have not reported
-	before  map[string]string // zones of the day before the start → region
+	own     *voice           // what it decides itself
+	voices  []*voice         // all that its children hear
+	rival   uint64           // epoch of another controller that a child follows; 0: none
+	heard   uint64           // highest epoch of its own decider that a child has heard
+	warm    bool             // may publish
+	missing map[string]bool  // zones of before the start that have not reported
+	before  map[string]*zone // those of the day before the start, by name
 
 	config     *limiter.Configuration
 	buckets    map[string]*limiter.Bucket // full name → bucket of config
@@ -81,6 +80,7 @@ type zone struct {
 	live         int       // aggregators with a stream that sent sums
 	kept         []*child  // lost ones whose last sums still count
 	lost         time.Time // the last one with a stream left; zero: there is one
+	silence      *silence  // what was known when it fell silent; nil: it has not, or just now
 }
 
 // bootKey names one start of an aggregator. A boot id alone would let one that
@@ -317,18 +317,6 @@ func (n *node) listen() { n.leads = false }
 
 // forgetZone is how long a zone without an aggregator is shown as silent.
 const forgetZone = 24 * time.Hour
-
-// silentZones returns the zones from which nothing comes any more.
-func (n *node) silentZones(now time.Time) []string {
-	var out []string
-	for _, z := range n.zones {
-		if z.live == 0 && !z.lost.IsZero() && now.Sub(z.lost) < forgetZone {
-			out = append(out, z.name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
 
 // mayPublish reports whether the node leads, and the sums are complete enough to
 // decide on.

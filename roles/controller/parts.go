@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"grl/limiter"
 	"grl/limiter/law"
 	"grl/web/page"
 )
@@ -18,32 +19,14 @@ func (v view) Parts(bucket, instance string) []page.Part {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n, now := v.node, time.Now()
+	b := n.buckets[bucket]
 	parts := make([]page.Part, 0, len(n.order))
 	total := 0.0
-	for _, z := range n.order {
-		p := page.Part{Zone: z.name, Region: z.region, Silent: z.live == 0 && !z.lost.IsZero()}
-		seen := false
-		for _, i := range cells {
-			if i >= len(n.states) || n.states[i].bucket == nil || n.states[i].bucket.FullName() != bucket || instance != "" && n.cells.ID(i).Instance != instance {
-				continue // it was forgotten since
-			}
-			rate := z.sum.Rate(now, i)
-			dropped, shadowDropped := n.flows[i].shares(n.ticks)
-			p.OfferedRPS += rate.Offered.RPS()
-			p.DroppedRPS += dropped * rate.Offered.RPS()
-			p.ShadowDroppedRPS += shadowDropped * rate.Offered.RPS()
-			p.Hosts = max(p.Hosts, int(rate.Hosts)) // a host may offer to several cells
-			seen = seen || rate.Offered > 0
+	for _, z := range slices.Concat(n.order, n.neverBack(now)) {
+		if p, seen := n.partOf(now, z, cells, b, instance); seen {
+			total += p.OfferedRPS
+			parts = append(parts, p)
 		}
-		if p.Silent {
-			p.SilentFor = now.Sub(z.lost)
-			p.AutonomousFor = max(0, law.DeciderSilent+law.Autonomy-p.SilentFor)
-		}
-		if !seen && (!p.Silent || p.AutonomousFor == 0) {
-			continue
-		}
-		total += p.OfferedRPS
-		parts = append(parts, p)
 	}
 	for i := range parts {
 		if total > 0 {
@@ -54,6 +37,32 @@ func (v view) Parts(bucket, instance string) []page.Part {
 		return cmp.Or(cmp.Compare(b.OfferedRPS, a.OfferedRPS), strings.Compare(a.Zone, b.Zone))
 	})
 	return parts
+}
+
+// partOf returns what a zone offers to the cells of a bucket, or of one instance of
+// it; false: nothing, now or before it fell silent.
+func (n *node) partOf(now time.Time, z *zone, cells []int, b *limiter.Bucket, instance string) (page.Part, bool) {
+	p := page.Part{Zone: z.name, Region: z.region, Silent: z.live == 0 && !z.lost.IsZero()}
+	seen := false
+	for _, i := range cells {
+		if i >= len(n.states) || b == nil || n.states[i].bucket == nil || n.states[i].bucket.FullName() != b.FullName() || instance != "" && n.cells.ID(i).Instance != instance {
+			continue // it was forgotten since
+		}
+		rate := z.sum.Rate(now, i)
+		dropped, shadowDropped := n.flows[i].shares(n.ticks)
+		p.OfferedRPS += rate.Offered.RPS()
+		p.DroppedRPS += dropped * rate.Offered.RPS()
+		p.ShadowDroppedRPS += shadowDropped * rate.Offered.RPS()
+		p.Hosts = max(p.Hosts, int(rate.Hosts)) // a host may offer to several cells
+		seen = seen || rate.Offered > 0
+	}
+	if p.Silent {
+		p.SilentFor = now.Sub(z.lost)
+		p.AutonomousFor = max(0, law.DeciderSilent+law.Autonomy-p.SilentFor)
+		p.Counted = z.counted()
+		seen = seen || b != nil && z.offeredTo(b, instance)
+	}
+	return p, seen
 }
 
 // cellsOf returns the cells of a bucket, as they were at the last look at all.

@@ -85,8 +85,12 @@ func TestPartsByZone(t *testing.T) {
 		for k := range uint64(30) {
 			tick(k+12, a)
 		}
-		if parts := v.Parts("pay/p", ""); len(parts) != 1 || parts[0].Zone != "z1" || parts[0].Share != 1 {
-			t.Errorf("a zone that was silent for too long: %+v", parts)
+		parts = v.Parts("pay/p", "")
+		if len(parts) != 2 || parts[0].Zone != "z1" || parts[0].Share != 1 {
+			t.Fatalf("a zone that was silent for too long: %+v", parts)
+		}
+		if p := parts[1]; !p.Silent || p.Counted || p.OfferedRPS != 0 || p.SilentFor != 35*law.T || p.AutonomousFor != 0 {
+			t.Errorf("the zone that was silent for too long: %+v", p)
 		}
 	})
 }

@@ -358,8 +358,8 @@ func TestParentKeepsALostRegion(t *testing.T) {
 	if got := w.up.rps(global); got != 3000 {
 		t.Errorf("%v rps just before 30 s, want 3000", got)
 	}
-	if got := w.up.n.silentZones(w.up.now); len(got) != 1 || got[0] != "region eu" {
-		t.Errorf("silent are %q, want region eu", got)
+	if got := w.up.n.silent(w.up.now); len(got) != 1 || got[0].name != "region eu" {
+		t.Errorf("silent are %v, want region eu", got)
 	}
 	w.up.pass(1)
 	w.up.n.renew(w.up.now)

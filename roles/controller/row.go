@@ -31,6 +31,7 @@ func (n *node) owners() map[string]string {
 func (n *node) row(g glance, b *limiter.Bucket, id limiter.CellID, owner string) row {
 	r := row{bucket: b, follows: !n.leads, Cell: still(b, owner)}
 	ofCell(&r.Cell, b, id)
+	r.SilentZones = offering(g.silent, b, id)
 	if i, ok := n.cells.Find(id); ok {
 		n.live(g, i, &r.Cell)
 	}
@@ -92,19 +93,16 @@ func matchText(b *limiter.Bucket) string {
 // glance is what all rows of one moment have in common.
 type glance struct {
 	now    time.Time
-	silent bool                     // some zone is
+	silent []*zone                  // of all cells
 	ages   map[*voice]time.Duration // of the last directive of each
 }
 
 func (n *node) glance(now time.Time) glance {
-	g := glance{now: now, ages: make(map[*voice]time.Duration, len(n.voices))}
+	g := glance{now: now, silent: n.silent(now), ages: make(map[*voice]time.Duration, len(n.voices))}
 	for _, v := range n.voices {
 		if n.leads && v.stamp != (law.Stamp{}) {
 			g.ages[v] = v.trail.Age(now, v.stamp)
 		}
-	}
-	for _, z := range n.order {
-		g.silent = g.silent || z.live == 0
 	}
 	return g
 }
@@ -117,7 +115,7 @@ func (n *node) live(g glance, i int, c *page.Cell) {
 	c.DroppedRPS, c.ShadowDroppedRPS = dropped*c.OfferedRPS, shadowDropped*c.OfferedRPS
 	c.AdmittedRPS = c.OfferedRPS - c.DroppedRPS
 	c.Hosts = int(s.rate.Hosts)
-	c.Silent = g.silent && s.rate.Offered > 0 && !n.heardOf(g.now, i)
+	c.Silent = len(g.silent) > 0 && s.rate.Offered > 0 && !n.heardOf(g.now, i)
 	if !c.Block {
 		c.Ratio = law.Ratio(n.admit(i))
 	}
@@ -180,6 +178,6 @@ func (r *row) message() *grlv1.BucketView {
 	if rps := r.CandidateRPS; rps > 0 {
 		m.CandidateRps = &rps
 	}
-	m.CapId = r.Cap
+	m.CapId, m.SilentZones = r.Cap, r.SilentZones
 	return m
 }

@@ -114,7 +114,9 @@ func (c *Controller) look(part int) *sight {
 	}
 	for _, f := range s.all {
 		if f.seen != s.looks {
-			rampOut(out.add(f, limiter.CellID{}, now), f.bucket, now)
+			r := out.add(f, limiter.CellID{}, now)
+			r.SilentZones = offering(g.silent, f.bucket, limiter.CellID{})
+			rampOut(r, f.bucket, now)
 		}
 	}
 	t := &out.total
@@ -134,7 +136,9 @@ func (n *node) see(g glance, i int, s *sights, out *sight) {
 		f.seen, f.cells = s.looks, f.cells[:0]
 	}
 	f.cells = append(f.cells, i)
-	r := out.add(f, n.cells.ID(i), g.now)
+	id := n.cells.ID(i)
+	r := out.add(f, id, g.now)
+	r.SilentZones = offering(g.silent, b, id)
 	n.live(g, i, r)
 	rampOut(r, b, g.now)
 	out.total.DroppedRPS += r.DroppedRPS

@@ -42,12 +42,12 @@ func (v view) Fleet() page.Fleet {
 	for _, m := range v.node.tree(now) {
 		f.Nodes = append(f.Nodes, webNode(m))
 	}
-	f.SilentZones = v.node.silentZones(now)
-	f.SilentFor, f.SilentIn = make(map[string]time.Duration), make(map[string]string)
-	for _, name := range f.SilentZones {
-		z := v.node.zones[name]
-		f.SilentFor[name], f.SilentIn[name] = now.Sub(z.lost), z.region
+	f.SilentFor, f.SilentIn, f.SilentCounted = make(map[string]time.Duration), make(map[string]string), make(map[string]bool)
+	for _, z := range v.node.silent(now) {
+		f.SilentZones = append(f.SilentZones, z.name)
+		f.SilentFor[z.name], f.SilentIn[z.name], f.SilentCounted[z.name] = now.Sub(z.lost), z.region, z.counted()
 	}
+	f.Unheard = v.node.unheard(now)
 	f.Alone, f.Follows = v.node.alone(), !v.node.leads
 	f.Rollout = webRollout(v.node.rollout(v.state.Rollout))
 	f.AllDisabled, f.Disabled = v.node.config.AllDisabled, v.node.config.Disabled
@@ -99,23 +99,28 @@ func (v view) GetFleet(context.Context, *grlv1.GetFleetRequest) (*grlv1.GetFleet
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now, n := time.Now(), v.node
-	return &grlv1.GetFleetResponse{
-		Epoch:       n.epoch,
-		Revision:    n.config.Revision,
-		Serial:      n.config.Serial,
-		Nodes:       n.tree(now),
-		SilentZones: n.silentZones(now),
-		Alone:       n.alone(),
-		Name:        v.name,
-		Leads:       n.leads,
-		Region:      v.opts.Config.Region,
-		Version:     v.opts.Version,
-		Rollout:     n.rollout(v.state.Rollout),
+	out := &grlv1.GetFleetResponse{
+		Epoch:    n.epoch,
+		Revision: n.config.Revision,
+		Serial:   n.config.Serial,
+		Nodes:    n.tree(now),
+		Alone:    n.alone(),
+		Name:     v.name,
+		Leads:    n.leads,
+		Region:   v.opts.Config.Region,
+		Version:  v.opts.Version,
+		Rollout:  n.rollout(v.state.Rollout),
 
 		LimitsRefused:    v.refused,
 		AllDisabled:      n.config.AllDisabled,
 		DisabledServices: n.config.Disabled,
-	}, nil
+	}
+	silent := n.silent(now)
+	for _, z := range silent {
+		out.SilentZones = append(out.SilentZones, z.name)
+	}
+	out.Silent = silentMessages(now, silent, func(string) bool { return true })
+	return out, nil
 }
 
 // rollout returns what people are told of a rollout, nil if there is none that

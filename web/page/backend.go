@@ -76,7 +76,8 @@ type Part struct {
 	DroppedRPS       float64
 	ShadowDroppedRPS float64
 	Hosts            int
-	Silent           bool          // the rates are the last known ones
+	Silent           bool          // nothing is heard of the zone
+	Counted          bool          // of a silent zone: the rates are its last known ones; else it has none
 	SilentFor        time.Duration // of a zone that is silent
 	AutonomousFor    time.Duration // it still enforces its last share; 0: no more
 	Share            float64       // of the global limit that it has alone, in [0, 1]

@@ -52,6 +52,9 @@ type Cell struct {
 	Hosts int
 	// Silent says that reports stopped: the rates are the last known ones.
 	Silent bool
+	// SilentZones are those of Fleet.SilentZones that offered to the bucket before,
+	// in the order there: what they offer now is not in the rates.
+	SilentZones []string
 }
 
 // nearLimit is the share of the limit from which a bucket is near it.

@@ -30,6 +30,11 @@ type Fleet struct {
 	// SilentFor is since when, and SilentIn in which region, for each of them.
 	SilentFor map[string]time.Duration
 	SilentIn  map[string]string
+	// SilentCounted says of which of them the last known rates are still in the
+	// sums.
+	SilentCounted map[string]bool
+	// Unheard is how many hosts the silent zones had, as far as that is known.
+	Unheard int
 	// Rollout of the configuration, zone by zone; nil: it is not.
 	Rollout *Rollout
 	// Follows says that another controller of the group leads.

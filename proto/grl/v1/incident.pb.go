@@ -36,13 +36,8 @@ type PlaceCapRequest struct {
 	DurationMs int64  `protobuf:"varint,6,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	Reason     string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Needed for a cap over all of a service.
-	Force  bool `protobuf:"varint,8,opt,name=force,proto3" json:"force,omitempty"`
-	DryRun bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Of the caller's choice, at most 64 bytes: a call that is made again, after an
-	// answer that was lost, is answered with the cap that the first one placed. It
-	// is refused if that cap is over, or is for other requests or another rate.
-	// Known of the latest 500 caps. Empty: each call places a cap.
-	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Force         bool `protobuf:"varint,8,opt,name=force,proto3" json:"force,omitempty"`
+	DryRun        bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -149,13 +144,6 @@ func (x *PlaceCapRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
-}
-
-func (x *PlaceCapRequest) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
 }
 
 type isPlaceCapRequest_Gate interface {
@@ -592,6 +580,9 @@ type CapView struct {
 	// Clients that hold it, of those that could.
 	ClientsHolding uint32 `protobuf:"varint,6,opt,name=clients_holding,json=clientsHolding,proto3" json:"clients_holding,omitempty"`
 	Clients        uint32 `protobuf:"varint,7,opt,name=clients,proto3" json:"clients,omitempty"`
+	// How many more there were in zones that are silent now: nothing is known of
+	// them.
+	ClientsUnheard uint32 `protobuf:"varint,8,opt,name=clients_unheard,json=clientsUnheard,proto3" json:"clients_unheard,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -671,6 +662,13 @@ func (x *CapView) GetClientsHolding() uint32 {
 func (x *CapView) GetClients() uint32 {
 	if x != nil {
 		return x.Clients
+	}
+	return 0
+}
+
+func (x *CapView) GetClientsUnheard() uint32 {
+	if x != nil {
+		return x.ClientsUnheard
 	}
 	return 0
 }
@@ -904,7 +902,7 @@ var File_grl_v1_incident_proto protoreflect.FileDescriptor
 
 const file_grl_v1_incident_proto_rawDesc = "" +
 	"\n" +
-	"\x15grl/v1/incident.proto\x12\x06grl.v1\x1a\x11grl/v1/tree.proto\"\x9c\x02\n" +
+	"\x15grl/v1/incident.proto\x12\x06grl.v1\x1a\x11grl/v1/tree.proto\"\xfd\x01\n" +
 	"\x0fPlaceCapRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x16\n" +
 	"\x06caller\x18\x02 \x01(\tR\x06caller\x12\x1c\n" +
@@ -915,10 +913,7 @@ const file_grl_v1_incident_proto_rawDesc = "" +
 	"durationMs\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x14\n" +
 	"\x05force\x18\b \x01(\bR\x05force\x12\x17\n" +
-	"\adry_run\x18\t \x01(\bR\x06dryRun\x12\x1d\n" +
-	"\n" +
-	"request_id\x18\n" +
-	" \x01(\tR\trequestIdB\x06\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRunB\x06\n" +
 	"\x04gate\"`\n" +
 	"\x10PlaceCapResponse\x12!\n" +
 	"\x03cap\x18\x01 \x01(\v2\x0f.grl.v1.CapViewR\x03cap\x12)\n" +
@@ -945,7 +940,7 @@ const file_grl_v1_incident_proto_rawDesc = "" +
 	"\x0fListCapsRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\"7\n" +
 	"\x10ListCapsResponse\x12#\n" +
-	"\x04caps\x18\x01 \x03(\v2\x0f.grl.v1.CapViewR\x04caps\"\xed\x01\n" +
+	"\x04caps\x18\x01 \x03(\v2\x0f.grl.v1.CapViewR\x04caps\"\x96\x02\n" +
 	"\aCapView\x12\x1d\n" +
 	"\x03cap\x18\x01 \x01(\v2\v.grl.v1.CapR\x03cap\x12 \n" +
 	"\fplaced_at_ms\x18\x02 \x01(\x03R\n" +
@@ -957,7 +952,8 @@ const file_grl_v1_incident_proto_rawDesc = "" +
 	"\vdropped_rps\x18\x05 \x01(\x01R\n" +
 	"droppedRps\x12'\n" +
 	"\x0fclients_holding\x18\x06 \x01(\rR\x0eclientsHolding\x12\x18\n" +
-	"\aclients\x18\a \x01(\rR\aclients\"T\n" +
+	"\aclients\x18\a \x01(\rR\aclients\x12'\n" +
+	"\x0fclients_unheard\x18\b \x01(\rR\x0eclientsUnheard\"T\n" +
 	"\x0eDisableRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x16\n" +

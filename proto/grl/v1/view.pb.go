@@ -152,7 +152,9 @@ type ListBucketsResponse struct {
 	// Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Rows of all pages.
-	Total         uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	Total uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	// Those that silent_zones of the rows name.
+	Silent        []*SilentZone `protobuf:"bytes,5,rep,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -215,6 +217,13 @@ func (x *ListBucketsResponse) GetTotal() uint32 {
 	return 0
 }
 
+func (x *ListBucketsResponse) GetSilent() []*SilentZone {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
 // BucketView is one cell of a bucket now.
 type BucketView struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -244,8 +253,11 @@ type BucketView struct {
 	CapId string `protobuf:"bytes,18,opt,name=cap_id,json=capId,proto3" json:"cap_id,omitempty"`
 	// Age of the directive that decided the cell last; -1: none yet.
 	DirectiveAgeMs int64 `protobuf:"varint,19,opt,name=directive_age_ms,json=directiveAgeMs,proto3" json:"directive_age_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Silent zones that offered something to it before. The figures are without
+	// what they offer now; see SilentZone.
+	SilentZones   []string `protobuf:"bytes,20,rep,name=silent_zones,json=silentZones,proto3" json:"silent_zones,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BucketView) Reset() {
@@ -411,6 +423,84 @@ func (x *BucketView) GetDirectiveAgeMs() int64 {
 	return 0
 }
 
+func (x *BucketView) GetSilentZones() []string {
+	if x != nil {
+		return x.SilentZones
+	}
+	return nil
+}
+
+// SilentZone is a zone that had an aggregator within the last day and has none
+// now, or as "region NAME" a region whose controller is gone.
+type SilentZone struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Region   string                 `protobuf:"bytes,2,opt,name=region,proto3" json:"region,omitempty"`
+	SilentMs int64                  `protobuf:"varint,3,opt,name=silent_ms,json=silentMs,proto3" json:"silent_ms,omitempty"`
+	// Its last known rates are still in the figures; else it is in none.
+	Counted       bool `protobuf:"varint,4,opt,name=counted,proto3" json:"counted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SilentZone) Reset() {
+	*x = SilentZone{}
+	mi := &file_grl_v1_view_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SilentZone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SilentZone) ProtoMessage() {}
+
+func (x *SilentZone) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_view_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SilentZone.ProtoReflect.Descriptor instead.
+func (*SilentZone) Descriptor() ([]byte, []int) {
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SilentZone) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SilentZone) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *SilentZone) GetSilentMs() int64 {
+	if x != nil {
+		return x.SilentMs
+	}
+	return 0
+}
+
+func (x *SilentZone) GetCounted() bool {
+	if x != nil {
+		return x.Counted
+	}
+	return false
+}
+
 type ExplainRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
@@ -427,7 +517,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[3]
+	mi := &file_grl_v1_view_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +529,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[3]
+	mi := &file_grl_v1_view_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +542,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{3}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExplainRequest) GetService() string {
@@ -510,14 +600,16 @@ type ExplainResponse struct {
 	// highest.
 	DropRatio float64 `protobuf:"fixed64,10,opt,name=drop_ratio,json=dropRatio,proto3" json:"drop_ratio,omitempty"`
 	// What a dropped caller should do.
-	Advice        string `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"`
+	Advice string `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"`
+	// Those that silent_zones of the cells name.
+	Silent        []*SilentZone `protobuf:"bytes,12,rep,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[4]
+	mi := &file_grl_v1_view_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -529,7 +621,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[4]
+	mi := &file_grl_v1_view_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -542,7 +634,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{4}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExplainResponse) GetEpoch() uint64 {
@@ -622,6 +714,13 @@ func (x *ExplainResponse) GetAdvice() string {
 	return ""
 }
 
+func (x *ExplainResponse) GetSilent() []*SilentZone {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
 // ExplainCell is one cell on the way of a request.
 type ExplainCell struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -640,7 +739,7 @@ type ExplainCell struct {
 
 func (x *ExplainCell) Reset() {
 	*x = ExplainCell{}
-	mi := &file_grl_v1_view_proto_msgTypes[5]
+	mi := &file_grl_v1_view_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +751,7 @@ func (x *ExplainCell) String() string {
 func (*ExplainCell) ProtoMessage() {}
 
 func (x *ExplainCell) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[5]
+	mi := &file_grl_v1_view_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +764,7 @@ func (x *ExplainCell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainCell.ProtoReflect.Descriptor instead.
 func (*ExplainCell) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{5}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExplainCell) GetBucket() *BucketView {
@@ -725,7 +824,7 @@ type GetFleetRequest struct {
 
 func (x *GetFleetRequest) Reset() {
 	*x = GetFleetRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[6]
+	mi := &file_grl_v1_view_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +836,7 @@ func (x *GetFleetRequest) String() string {
 func (*GetFleetRequest) ProtoMessage() {}
 
 func (x *GetFleetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[6]
+	mi := &file_grl_v1_view_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +849,7 @@ func (x *GetFleetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFleetRequest.ProtoReflect.Descriptor instead.
 func (*GetFleetRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{6}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{7}
 }
 
 type GetFleetResponse struct {
@@ -777,13 +876,15 @@ type GetFleetResponse struct {
 	// Everything, or these services, drop nothing.
 	AllDisabled      bool     `protobuf:"varint,13,opt,name=all_disabled,json=allDisabled,proto3" json:"all_disabled,omitempty"`
 	DisabledServices []string `protobuf:"bytes,14,rep,name=disabled_services,json=disabledServices,proto3" json:"disabled_services,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The zones of silent_zones, with more of each.
+	Silent        []*SilentZone `protobuf:"bytes,15,rep,name=silent,proto3" json:"silent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetFleetResponse) Reset() {
 	*x = GetFleetResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[7]
+	mi := &file_grl_v1_view_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +896,7 @@ func (x *GetFleetResponse) String() string {
 func (*GetFleetResponse) ProtoMessage() {}
 
 func (x *GetFleetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[7]
+	mi := &file_grl_v1_view_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +909,7 @@ func (x *GetFleetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFleetResponse.ProtoReflect.Descriptor instead.
 func (*GetFleetResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{7}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetFleetResponse) GetEpoch() uint64 {
@@ -909,6 +1010,13 @@ func (x *GetFleetResponse) GetDisabledServices() []string {
 	return nil
 }
 
+func (x *GetFleetResponse) GetSilent() []*SilentZone {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
 type GetHistoryRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Bucket   string                 `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
@@ -923,7 +1031,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[8]
+	mi := &file_grl_v1_view_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1043,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[8]
+	mi := &file_grl_v1_view_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1056,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{8}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetHistoryRequest) GetBucket() string {
@@ -995,7 +1103,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[9]
+	mi := &file_grl_v1_view_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1115,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[9]
+	mi := &file_grl_v1_view_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1128,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{9}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetHistoryResponse) GetMinutes() []*Minute {
@@ -1048,7 +1156,7 @@ type Minute struct {
 
 func (x *Minute) Reset() {
 	*x = Minute{}
-	mi := &file_grl_v1_view_proto_msgTypes[10]
+	mi := &file_grl_v1_view_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1168,7 @@ func (x *Minute) String() string {
 func (*Minute) ProtoMessage() {}
 
 func (x *Minute) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[10]
+	mi := &file_grl_v1_view_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1181,7 @@ func (x *Minute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Minute.ProtoReflect.Descriptor instead.
 func (*Minute) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{10}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Minute) GetStartMs() int64 {
@@ -1135,7 +1243,7 @@ type GetTrafficRequest struct {
 
 func (x *GetTrafficRequest) Reset() {
 	*x = GetTrafficRequest{}
-	mi := &file_grl_v1_view_proto_msgTypes[11]
+	mi := &file_grl_v1_view_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1255,7 @@ func (x *GetTrafficRequest) String() string {
 func (*GetTrafficRequest) ProtoMessage() {}
 
 func (x *GetTrafficRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[11]
+	mi := &file_grl_v1_view_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1268,7 @@ func (x *GetTrafficRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrafficRequest.ProtoReflect.Descriptor instead.
 func (*GetTrafficRequest) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{11}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetTrafficRequest) GetService() string {
@@ -1180,7 +1288,7 @@ type GetTrafficResponse struct {
 
 func (x *GetTrafficResponse) Reset() {
 	*x = GetTrafficResponse{}
-	mi := &file_grl_v1_view_proto_msgTypes[12]
+	mi := &file_grl_v1_view_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1300,7 @@ func (x *GetTrafficResponse) String() string {
 func (*GetTrafficResponse) ProtoMessage() {}
 
 func (x *GetTrafficResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[12]
+	mi := &file_grl_v1_view_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1313,7 @@ func (x *GetTrafficResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrafficResponse.ProtoReflect.Descriptor instead.
 func (*GetTrafficResponse) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{12}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetTrafficResponse) GetHours() []*TrafficHour {
@@ -1230,7 +1338,7 @@ type TrafficHour struct {
 
 func (x *TrafficHour) Reset() {
 	*x = TrafficHour{}
-	mi := &file_grl_v1_view_proto_msgTypes[13]
+	mi := &file_grl_v1_view_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1350,7 @@ func (x *TrafficHour) String() string {
 func (*TrafficHour) ProtoMessage() {}
 
 func (x *TrafficHour) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_view_proto_msgTypes[13]
+	mi := &file_grl_v1_view_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1363,7 @@ func (x *TrafficHour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrafficHour.ProtoReflect.Descriptor instead.
 func (*TrafficHour) Descriptor() ([]byte, []int) {
-	return file_grl_v1_view_proto_rawDescGZIP(), []int{13}
+	return file_grl_v1_view_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TrafficHour) GetStartMs() int64 {
@@ -1296,12 +1404,13 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\tpage_size\x18\x02 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\x12.\n" +
-	"\x05order\x18\x04 \x01(\x0e2\x18.grl.v1.ListBucketsOrderR\x05order\"\x9d\x01\n" +
+	"\x05order\x18\x04 \x01(\x0e2\x18.grl.v1.ListBucketsOrderR\x05order\"\xc9\x01\n" +
 	"\x13ListBucketsResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
 	"\abuckets\x18\x02 \x03(\v2\x12.grl.v1.BucketViewR\abuckets\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\rR\x05total\"\x83\x05\n" +
+	"\x05total\x18\x04 \x01(\rR\x05total\x12*\n" +
+	"\x06silent\x18\x05 \x03(\v2\x12.grl.v1.SilentZoneR\x06silent\"\xa6\x05\n" +
 	"\n" +
 	"BucketView\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
@@ -1326,14 +1435,21 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\rcandidate_rps\x18\x10 \x01(\x01H\x00R\fcandidateRps\x88\x01\x01\x122\n" +
 	"\x15candidate_dropped_rps\x18\x11 \x01(\x01R\x13candidateDroppedRps\x12\x15\n" +
 	"\x06cap_id\x18\x12 \x01(\tR\x05capId\x12(\n" +
-	"\x10directive_age_ms\x18\x13 \x01(\x03R\x0edirectiveAgeMsB\x10\n" +
-	"\x0e_candidate_rps\"\x90\x01\n" +
+	"\x10directive_age_ms\x18\x13 \x01(\x03R\x0edirectiveAgeMs\x12!\n" +
+	"\fsilent_zones\x18\x14 \x03(\tR\vsilentZonesB\x10\n" +
+	"\x0e_candidate_rps\"o\n" +
+	"\n" +
+	"SilentZone\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06region\x18\x02 \x01(\tR\x06region\x12\x1b\n" +
+	"\tsilent_ms\x18\x03 \x01(\x03R\bsilentMs\x12\x18\n" +
+	"\acounted\x18\x04 \x01(\bR\acounted\"\x90\x01\n" +
 	"\x0eExplainRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x16\n" +
 	"\x06caller\x18\x02 \x01(\tR\x06caller\x12\x1c\n" +
 	"\tprocedure\x18\x03 \x01(\tR\tprocedure\x12\x12\n" +
 	"\x04zone\x18\x04 \x01(\tR\x04zone\x12\x1a\n" +
-	"\bverified\x18\x05 \x01(\bR\bverified\"\xca\x02\n" +
+	"\bverified\x18\x05 \x01(\bR\bverified\"\xf6\x02\n" +
 	"\x0fExplainResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x18\n" +
@@ -1347,7 +1463,8 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\n" +
 	"drop_ratio\x18\n" +
 	" \x01(\x01R\tdropRatio\x12\x16\n" +
-	"\x06advice\x18\v \x01(\tR\x06advice\"\xe5\x01\n" +
+	"\x06advice\x18\v \x01(\tR\x06advice\x12*\n" +
+	"\x06silent\x18\f \x03(\v2\x12.grl.v1.SilentZoneR\x06silent\"\xe5\x01\n" +
 	"\vExplainCell\x12*\n" +
 	"\x06bucket\x18\x01 \x01(\v2\x12.grl.v1.BucketViewR\x06bucket\x12#\n" +
 	"\x05match\x18\x02 \x01(\v2\r.grl.v1.MatchR\x05match\x12\x18\n" +
@@ -1356,7 +1473,7 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12!\n" +
 	"\fremaining_ms\x18\x06 \x01(\x12R\vremainingMs\x12\x18\n" +
 	"\averdict\x18\a \x01(\tR\averdict\"\x11\n" +
-	"\x0fGetFleetRequest\"\xb7\x03\n" +
+	"\x0fGetFleetRequest\"\xe3\x03\n" +
 	"\x10GetFleetResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\"\n" +
@@ -1372,7 +1489,8 @@ const file_grl_v1_view_proto_rawDesc = "" +
 	"\x06serial\x18\v \x01(\x04R\x06serial\x12%\n" +
 	"\x0elimits_refused\x18\f \x01(\tR\rlimitsRefused\x12!\n" +
 	"\fall_disabled\x18\r \x01(\bR\vallDisabled\x12+\n" +
-	"\x11disabled_services\x18\x0e \x03(\tR\x10disabledServices\"\x8d\x01\n" +
+	"\x11disabled_services\x18\x0e \x03(\tR\x10disabledServices\x12*\n" +
+	"\x06silent\x18\x0f \x03(\v2\x12.grl.v1.SilentZoneR\x06silent\"\x8d\x01\n" +
 	"\x11GetHistoryRequest\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x16\n" +
@@ -1424,63 +1542,67 @@ func file_grl_v1_view_proto_rawDescGZIP() []byte {
 }
 
 var file_grl_v1_view_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_grl_v1_view_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_grl_v1_view_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_grl_v1_view_proto_goTypes = []any{
 	(ListBucketsOrder)(0),       // 0: grl.v1.ListBucketsOrder
 	(*ListBucketsRequest)(nil),  // 1: grl.v1.ListBucketsRequest
 	(*ListBucketsResponse)(nil), // 2: grl.v1.ListBucketsResponse
 	(*BucketView)(nil),          // 3: grl.v1.BucketView
-	(*ExplainRequest)(nil),      // 4: grl.v1.ExplainRequest
-	(*ExplainResponse)(nil),     // 5: grl.v1.ExplainResponse
-	(*ExplainCell)(nil),         // 6: grl.v1.ExplainCell
-	(*GetFleetRequest)(nil),     // 7: grl.v1.GetFleetRequest
-	(*GetFleetResponse)(nil),    // 8: grl.v1.GetFleetResponse
-	(*GetHistoryRequest)(nil),   // 9: grl.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),  // 10: grl.v1.GetHistoryResponse
-	(*Minute)(nil),              // 11: grl.v1.Minute
-	(*GetTrafficRequest)(nil),   // 12: grl.v1.GetTrafficRequest
-	(*GetTrafficResponse)(nil),  // 13: grl.v1.GetTrafficResponse
-	(*TrafficHour)(nil),         // 14: grl.v1.TrafficHour
-	(Scope)(0),                  // 15: grl.v1.Scope
-	(Behavior)(0),               // 16: grl.v1.Behavior
-	(Enforce)(0),                // 17: grl.v1.Enforce
-	(*Match)(nil),               // 18: grl.v1.Match
-	(*Node)(nil),                // 19: grl.v1.Node
-	(*Rollout)(nil),             // 20: grl.v1.Rollout
-	(*BucketCallers)(nil),       // 21: grl.v1.BucketCallers
-	(*ServicePairs)(nil),        // 22: grl.v1.ServicePairs
+	(*SilentZone)(nil),          // 4: grl.v1.SilentZone
+	(*ExplainRequest)(nil),      // 5: grl.v1.ExplainRequest
+	(*ExplainResponse)(nil),     // 6: grl.v1.ExplainResponse
+	(*ExplainCell)(nil),         // 7: grl.v1.ExplainCell
+	(*GetFleetRequest)(nil),     // 8: grl.v1.GetFleetRequest
+	(*GetFleetResponse)(nil),    // 9: grl.v1.GetFleetResponse
+	(*GetHistoryRequest)(nil),   // 10: grl.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),  // 11: grl.v1.GetHistoryResponse
+	(*Minute)(nil),              // 12: grl.v1.Minute
+	(*GetTrafficRequest)(nil),   // 13: grl.v1.GetTrafficRequest
+	(*GetTrafficResponse)(nil),  // 14: grl.v1.GetTrafficResponse
+	(*TrafficHour)(nil),         // 15: grl.v1.TrafficHour
+	(Scope)(0),                  // 16: grl.v1.Scope
+	(Behavior)(0),               // 17: grl.v1.Behavior
+	(Enforce)(0),                // 18: grl.v1.Enforce
+	(*Match)(nil),               // 19: grl.v1.Match
+	(*Node)(nil),                // 20: grl.v1.Node
+	(*Rollout)(nil),             // 21: grl.v1.Rollout
+	(*BucketCallers)(nil),       // 22: grl.v1.BucketCallers
+	(*ServicePairs)(nil),        // 23: grl.v1.ServicePairs
 }
 var file_grl_v1_view_proto_depIdxs = []int32{
 	0,  // 0: grl.v1.ListBucketsRequest.order:type_name -> grl.v1.ListBucketsOrder
 	3,  // 1: grl.v1.ListBucketsResponse.buckets:type_name -> grl.v1.BucketView
-	15, // 2: grl.v1.BucketView.scope:type_name -> grl.v1.Scope
-	16, // 3: grl.v1.BucketView.behavior:type_name -> grl.v1.Behavior
-	17, // 4: grl.v1.ExplainResponse.enforce:type_name -> grl.v1.Enforce
-	6,  // 5: grl.v1.ExplainResponse.cells:type_name -> grl.v1.ExplainCell
-	3,  // 6: grl.v1.ExplainCell.bucket:type_name -> grl.v1.BucketView
-	18, // 7: grl.v1.ExplainCell.match:type_name -> grl.v1.Match
-	19, // 8: grl.v1.GetFleetResponse.nodes:type_name -> grl.v1.Node
-	20, // 9: grl.v1.GetFleetResponse.rollout:type_name -> grl.v1.Rollout
-	11, // 10: grl.v1.GetHistoryResponse.minutes:type_name -> grl.v1.Minute
-	14, // 11: grl.v1.GetTrafficResponse.hours:type_name -> grl.v1.TrafficHour
-	21, // 12: grl.v1.TrafficHour.buckets:type_name -> grl.v1.BucketCallers
-	22, // 13: grl.v1.TrafficHour.pairs:type_name -> grl.v1.ServicePairs
-	22, // 14: grl.v1.TrafficHour.services:type_name -> grl.v1.ServicePairs
-	1,  // 15: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
-	7,  // 16: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
-	12, // 17: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
-	9,  // 18: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
-	4,  // 19: grl.v1.ViewService.Explain:input_type -> grl.v1.ExplainRequest
-	2,  // 20: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
-	8,  // 21: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
-	13, // 22: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
-	10, // 23: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
-	5,  // 24: grl.v1.ViewService.Explain:output_type -> grl.v1.ExplainResponse
-	20, // [20:25] is the sub-list for method output_type
-	15, // [15:20] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	4,  // 2: grl.v1.ListBucketsResponse.silent:type_name -> grl.v1.SilentZone
+	16, // 3: grl.v1.BucketView.scope:type_name -> grl.v1.Scope
+	17, // 4: grl.v1.BucketView.behavior:type_name -> grl.v1.Behavior
+	18, // 5: grl.v1.ExplainResponse.enforce:type_name -> grl.v1.Enforce
+	7,  // 6: grl.v1.ExplainResponse.cells:type_name -> grl.v1.ExplainCell
+	4,  // 7: grl.v1.ExplainResponse.silent:type_name -> grl.v1.SilentZone
+	3,  // 8: grl.v1.ExplainCell.bucket:type_name -> grl.v1.BucketView
+	19, // 9: grl.v1.ExplainCell.match:type_name -> grl.v1.Match
+	20, // 10: grl.v1.GetFleetResponse.nodes:type_name -> grl.v1.Node
+	21, // 11: grl.v1.GetFleetResponse.rollout:type_name -> grl.v1.Rollout
+	4,  // 12: grl.v1.GetFleetResponse.silent:type_name -> grl.v1.SilentZone
+	12, // 13: grl.v1.GetHistoryResponse.minutes:type_name -> grl.v1.Minute
+	15, // 14: grl.v1.GetTrafficResponse.hours:type_name -> grl.v1.TrafficHour
+	22, // 15: grl.v1.TrafficHour.buckets:type_name -> grl.v1.BucketCallers
+	23, // 16: grl.v1.TrafficHour.pairs:type_name -> grl.v1.ServicePairs
+	23, // 17: grl.v1.TrafficHour.services:type_name -> grl.v1.ServicePairs
+	1,  // 18: grl.v1.ViewService.ListBuckets:input_type -> grl.v1.ListBucketsRequest
+	8,  // 19: grl.v1.ViewService.GetFleet:input_type -> grl.v1.GetFleetRequest
+	13, // 20: grl.v1.ViewService.GetTraffic:input_type -> grl.v1.GetTrafficRequest
+	10, // 21: grl.v1.ViewService.GetHistory:input_type -> grl.v1.GetHistoryRequest
+	5,  // 22: grl.v1.ViewService.Explain:input_type -> grl.v1.ExplainRequest
+	2,  // 23: grl.v1.ViewService.ListBuckets:output_type -> grl.v1.ListBucketsResponse
+	9,  // 24: grl.v1.ViewService.GetFleet:output_type -> grl.v1.GetFleetResponse
+	14, // 25: grl.v1.ViewService.GetTraffic:output_type -> grl.v1.GetTrafficResponse
+	11, // 26: grl.v1.ViewService.GetHistory:output_type -> grl.v1.GetHistoryResponse
+	6,  // 27: grl.v1.ViewService.Explain:output_type -> grl.v1.ExplainResponse
+	23, // [23:28] is the sub-list for method output_type
+	18, // [18:23] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_view_proto_init() }
@@ -1497,7 +1619,7 @@ func file_grl_v1_view_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_view_proto_rawDesc), len(file_grl_v1_view_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -119,7 +119,7 @@ func (s incidentService) view(c ledger.Cap) *grlv1.CapView {
 	return &grlv1.CapView{
 		Cap: m, PlacedAtMs: millis(c.PlacedAt), EndsAtMs: millis(c.EndsAt),
 		OfferedRps: load.OfferedRPS, DroppedRps: load.DroppedRPS,
-		ClientsHolding: uint32(load.Holding), Clients: uint32(load.Clients),
+		ClientsHolding: uint32(load.Holding), Clients: uint32(load.Clients), ClientsUnheard: uint32(load.Unheard),
 	}
 }
 

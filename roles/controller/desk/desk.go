@@ -49,6 +49,8 @@ type CapLoad struct {
 	OfferedRPS, DroppedRPS float64 // requests per second
 	// Holding of Clients that could hold the cap have it.
 	Holding, Clients int
+	// Unheard is how many more there were in zones that are silent now.
+	Unheard int
 }
 
 // Options says what a desk works with. All fields are required.
