@@ -36,8 +36,13 @@ type PlaceCapRequest struct {
 	DurationMs int64  `protobuf:"varint,6,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	Reason     string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Needed for a cap over all of a service.
-	Force         bool `protobuf:"varint,8,opt,name=force,proto3" json:"force,omitempty"`
-	DryRun        bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	Force  bool `protobuf:"varint,8,opt,name=force,proto3" json:"force,omitempty"`
+	DryRun bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Of the caller's choice, at most 64 bytes: a call that is made again, after an
+	// answer that was lost, is answered with the cap that the first one placed. It
+	// is refused if that cap is over, or is for other requests or another rate.
+	// Known of the latest 500 caps. Empty: each call places a cap.
+	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -144,6 +149,13 @@ func (x *PlaceCapRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *PlaceCapRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 type isPlaceCapRequest_Gate interface {
@@ -902,7 +914,7 @@ var File_grl_v1_incident_proto protoreflect.FileDescriptor
 
 const file_grl_v1_incident_proto_rawDesc = "" +
 	"\n" +
-	"\x15grl/v1/incident.proto\x12\x06grl.v1\x1a\x11grl/v1/tree.proto\"\xfd\x01\n" +
+	"\x15grl/v1/incident.proto\x12\x06grl.v1\x1a\x11grl/v1/tree.proto\"\x9c\x02\n" +
 	"\x0fPlaceCapRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x16\n" +
 	"\x06caller\x18\x02 \x01(\tR\x06caller\x12\x1c\n" +
@@ -913,7 +925,10 @@ const file_grl_v1_incident_proto_rawDesc = "" +
 	"durationMs\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x14\n" +
 	"\x05force\x18\b \x01(\bR\x05force\x12\x17\n" +
-	"\adry_run\x18\t \x01(\bR\x06dryRunB\x06\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRun\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\n" +
+	" \x01(\tR\trequestIdB\x06\n" +
 	"\x04gate\"`\n" +
 	"\x10PlaceCapResponse\x12!\n" +
 	"\x03cap\x18\x01 \x01(\v2\x0f.grl.v1.CapViewR\x03cap\x12)\n" +
