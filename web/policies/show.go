@@ -68,10 +68,10 @@ type oneView struct {
 	Delete      string // reason typed into the form that deletes
 	// DeleteProblem is what is wrong with that reason; "": nothing.
 	DeleteProblem string
-	Cell        cellQuery
-	Trial       *trialView // nil: asked for by the page
-	TrialURL    string
-	Versions    []versionRow
+	Cell          cellQuery
+	Trial         *trialView // nil: asked for by the page
+	TrialURL      string
+	Versions      []versionRow
 	// VersionsNote says that not all were looked through.
 	VersionsNote string
 	FormURL      string
