@@ -243,11 +243,14 @@ func TestDeleteAndRollback(t *testing.T) {
 	r.limits("payments", "web=100")
 	r.apply(nightly)
 	form := url.Values{"name": {"nightly"}, "base": {"1"}}
-	if status, _ := r.post(pagetest.Admin, "/policies/delete", form); status != http.StatusUnprocessableEntity || r.saved("nightly") == "" {
+	status, body := r.post(pagetest.Admin, "/policies/delete", form)
+	if status != http.StatusUnprocessableEntity || r.saved("nightly") == "" {
 		t.Errorf("without a reason: %d", status)
 	}
+	want(t, body, "Not deleted", "A reason is missing.")
+	marked(t, body, "delete-reason")
 	form.Set("reason", "no more")
-	status, body := r.post(pagetest.Admin, "/policies/delete", form)
+	status, body = r.post(pagetest.Admin, "/policies/delete", form)
 	if status != http.StatusSeeOther || r.saved("nightly") != "" {
 		t.Fatalf("delete: %d", status)
 	}
