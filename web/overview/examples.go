@@ -12,9 +12,11 @@ buckets:
 	exampleApply = `grl check limits/
 grl apply -f limits/`
 
-	exampleClient = `# grl.toml; then: grl serve --role client
+	exampleClient = `# grl.toml beside the service
 [client]
 service = "payments"
-upstream = "http://localhost:8080"
-listen = ":9090"`
+upstream = "http://127.0.0.1:8080"   # the service
+listen = "127.0.0.1:9090"            # its callers come here`
+
+	exampleServe = `grl serve --role aggregator,client`
 )

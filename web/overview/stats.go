@@ -3,6 +3,7 @@ package overview
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 
 // stats are the few numbers of the page.
 type stats struct {
-	None bool // nothing is limited
+	None    bool // nothing is limited
+	Unheard bool // no host was ever heard of
 
 	Offered, Admitted, Dropped, Virtual stat
 	OfOffered, VirtualOfOffered         string // shares; empty: nothing is offered
@@ -31,6 +33,7 @@ type stat struct {
 // now fills in what the controller sees.
 func (v *stats) now(f page.Fleet, cells []page.Cell, l page.Load, n page.Counts) {
 	v.None = len(cells) == 0 && n.Buckets == 0
+	v.Unheard = len(f.Nodes) == 0 && len(f.SilentZones) == 0 && !f.WarmingUp && !slices.ContainsFunc(cells, offered)
 	virtual := l.Virtual()
 	for _, p := range []struct {
 		*stat
@@ -45,6 +48,9 @@ func (v *stats) now(f page.Fleet, cells []page.Cell, l page.Load, n page.Counts)
 	over, near := countOver(cells)
 	v.Over, v.AnyOver, v.Near, v.Buckets = format.Count(over), over > 0, format.Count(near), format.Count(n.Buckets)
 }
+
+// offered reports whether a host said what a cell is offered.
+func offered(c page.Cell) bool { return c.OfferedRPS > 0 }
 
 // countOver counts the buckets of which a cell is over its limit, and the others
 // of which one is near it.

@@ -38,8 +38,16 @@ type view struct {
 	LatestProblem string
 }
 
-// first says that nothing is limited yet.
-func (v *view) first() bool { return v.Stats.None }
+// first says that nothing is limited yet, or that no host has reported yet.
+func (v *view) first() bool { return v.Stats.None || v.Stats.Unheard }
+
+// firstTitle says which of the two.
+func firstTitle(limited bool) string {
+	if limited {
+		return "No host has reported yet"
+	}
+	return "Nothing is limited yet"
+}
 
 // now fills in what the controller sees at this moment.
 func (v *view) now(ctx context.Context, s site, now time.Time) {
