@@ -32,8 +32,8 @@ type bucketsView struct {
 	cells []limiter.CellID // of Rows
 
 	// Of a whole page only.
-	Buckets, Services int // counts of all
-	Names             suggested
+	Services int // of all buckets
+	Names    suggested
 }
 
 // suggested is what filters suggest.
@@ -74,6 +74,7 @@ func newBucketsView(cells []page.Cell, q query) bucketsView {
 		size = q.Rows
 	}
 	p, from, to := page.NewPager(len(found), size, q.Page, func(n int) string { return q.onPage(n).url() })
+	p.Of = format.Plural(len(found), "row") // a bucket has several: of its callers, and of zones or regions
 	v.Pager = p
 	for _, i := range q.window(found, from, to, cells) {
 		v.Rows = append(v.Rows, newBucketRow(&cells[i]))
@@ -238,9 +239,9 @@ func bucketColumns(q query) []column {
 	return columns
 }
 
-// facts says how many there are.
+// facts says what they are of; how many rows there are is said once, at the pages.
 func (v bucketsView) facts() []string {
-	facts := []string{format.Count(v.Buckets) + " in " + format.Plural(v.Services, "service")}
+	facts := []string{format.Plural(v.Services, "service")}
 	if v.Revision != "" {
 		facts = append(facts, "revision "+v.Revision)
 	}

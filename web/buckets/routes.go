@@ -37,7 +37,6 @@ func (s site) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.suggest(cells)
-	v.Buckets = s.Backend.Counts().Buckets
 	if revision := s.Backend.Fleet().Revision; revision > 0 {
 		v.Revision = fmt.Sprintf("r%d", revision)
 	}
