@@ -96,7 +96,8 @@ func (c Config) Validate(roles ...string) error {
 
 // Load puts the configuration together: flags over the environment over file
 // over the defaults. File may be empty for none; environ is as os.Environ
-// returns it; flags maps keys to values of the key's type. All that is unknown
+// returns it; flags maps keys to values of the key's type. Roles find each other
+// where the same configuration has them listen. All that is unknown
 // or misspelt is an error that names the nearest key. The result is not yet
 // validated, since that depends on the roles that run.
 func Load(file string, environ []string, flags map[string]any) (Config, error) {
@@ -120,6 +121,7 @@ func Load(file string, environ []string, flags map[string]any) (Config, error) {
 	if err := v.UnmarshalExact(&c); err != nil {
 		return Config{}, fmt.Errorf("read configuration: %w", err)
 	}
+	c.findNeighbours(v.InConfig)
 	return c, nil
 }
 

@@ -55,16 +55,13 @@ func (p *process) printLinks(ctx context.Context) error {
 }
 
 // baseURL returns the URL under which people reach a server: public_url, if it is
-// set, else the address.
+// set, else the address, as this machine reaches it.
 func (p *process) baseURL(s *server) string {
 	if u := p.config.Controller.PublicURL; u != "" {
 		return strings.TrimSuffix(u, "/")
 	}
-	scheme := "http://"
-	if p.tls != nil {
-		scheme = "https://"
-	}
-	return scheme + s.open.Addr().String()
+	address, _ := reachedAt(s.open.Addr().String(), p.tls != nil) // it is open: its port is known
+	return address
 }
 
 // guard puts the gate in front of everything that a control port serves.

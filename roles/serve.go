@@ -202,6 +202,9 @@ func (p *process) run(ctx context.Context) {
 				}
 			})
 			p.opts.Log.Info("listening", "role", n.name, "key", s.key, "address", s.open.Addr().String())
+			if n.people != nil && s.control {
+				p.opts.Log.Info("serving the dashboard", "role", n.name, "url", p.baseURL(s)+"/")
+			}
 		}
 	}
 }
