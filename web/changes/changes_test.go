@@ -177,7 +177,7 @@ func TestList(t *testing.T) {
 		_, body, text := s.get(pagetest.Admin, "/changes", false)
 		wants(t, "the page", text,
 			"Today, Sat 1 Jan", "r1", "3 buckets applied", "limit 100 → 150 Forced the sale", "behavior allow → deny Forced safe", "limit 50.0 → removed Forced gone",
-			"cap promo → payments cap none → 40.0 rps until ", "incident 12", "Entries 1 to 5", "audit chain whole,")
+			"cap promo → payments cap none → 40.0 rps until ", "incident 12", "Entries 1 to 5", "audit chain whole up to entry ")
 		wants(t, "the page", body, `href="/bucket?name=payments%2Fwrites"`, `<th scope="rowgroup"`, `href="/changes/rollback?entry=2"`, `class="visually-hidden">Changes, newest first</caption>`)
 
 		until := func(query string) string {
@@ -490,7 +490,7 @@ func TestChain(t *testing.T) {
 		time.Sleep(61 * time.Minute)
 		synctest.Wait()
 		_, _, text := s.get(viewer, "/changes", false)
-		wants(t, "the page", text, "audit chain whole, 1 entry, checked", fmt.Sprintf("Hash of the newest entry then: %x", s.audit()[0].GetHash()))
+		wants(t, "the page", text, "audit chain whole up to entry 1, checked", fmt.Sprintf("Hash of the newest entry then: %x", s.audit()[0].GetHash()))
 	})
 	for _, tt := range []struct {
 		name  string

@@ -152,7 +152,7 @@ func (s site) checked(now time.Time) checked {
 		return checked{}
 	}
 	c := checked{Known: true, At: format.NewStamp(a.At, now), Hash: hex.EncodeToString(a.Hash)}
-	c.Entries = strings.Replace(format.Plural(int(a.Entries), "entry"), "entrys", "entries", 1)
+	c.Entries = format.Count(a.Entries)
 	if a.Broken > 0 {
 		c.Broken = "entry " + format.Count(a.Broken) + ": " + format.Printable(a.Reason)
 	}
