@@ -35,6 +35,31 @@ func stat(t testing.TB, body, name string) string {
 	return ""
 }
 
+// From the row of a caller leads a link to the form that caps just that one, for
+// who may.
+func TestCapOfACaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, payments)
+		links := regexp.MustCompile(`href="/caps\?([^"]*)" aria-label="Cap ([^"]*)"`)
+		for _, name := range []string{"payments/each", "payments/writes"} {
+			_, body, _ := s.get(editor, "/bucket?name="+name)
+			found := links.FindAllStringSubmatch(body, -1)
+			if len(found) == 0 {
+				t.Errorf("%s: no caller can be capped", name)
+			}
+			for _, link := range found {
+				q, err := url.ParseQuery(strings.ReplaceAll(link[1], "&amp;", "&"))
+				if err != nil || q.Get("service") != "payments" || q.Get("caller") != link[2] {
+					t.Errorf("%s: the link for %s leads to %v, %v", name, link[2], q, err)
+				}
+			}
+			if _, body, _ := s.get(viewer, "/bucket?name="+name); links.MatchString(body) {
+				t.Errorf("%s: a viewer is led to the form", name)
+			}
+		}
+	})
+}
+
 // TestNumbersOfNow recomputes the numbers of the head from the API.
 func TestNumbersOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,10 @@ import (
 
 	"grl/limiter"
 	grlv1 "grl/proto/grl/v1"
+	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/chart"
 	"grl/web/format"
+	"grl/web/page"
 )
 
 // tableView is the load of a bucket by caller, zone or region.
@@ -30,6 +32,7 @@ type tableView struct {
 type row struct {
 	Name, Path                 string // Path "": no link
 	Cap                        string // "400 rps": it is capped; "": it is not
+	CapPath                    string // of the form that caps it; "": it is capped, or this person may not
 	CutOff                     string // "Cut off, 18 s left"; "": it is not
 	Bar                        chart.Bar
 	Offered, Admitted, Dropped string
@@ -41,9 +44,10 @@ const topRows = 6
 // amount is what one row counts, in requests per second or in requests.
 type amount struct {
 	name                     string
-	path                     string
+	path, capPath            string
 	offered, dropped, shadow float64
 	capped, cutOff           string
+	rest                     bool // it is no single one
 }
 
 func (a *amount) add(b amount) {
@@ -70,7 +74,7 @@ func rowsOf(amounts []amount, most int, others string, print func(float64) strin
 	for _, a := range amounts {
 		admitted := max(0, a.offered-a.dropped)
 		out = append(out, row{
-			Name: format.Printable(a.name), Path: a.path, Cap: a.capped, CutOff: a.cutOff,
+			Name: format.Printable(a.name), Path: a.path, Cap: a.capped, CapPath: a.capPath, CutOff: a.cutOff,
 			Bar:     chart.Bar{Admitted: admitted, Dropped: a.dropped, Virtual: a.shadow, Of: scale},
 			Offered: print(a.offered), Admitted: print(admitted), Dropped: print(a.dropped), Cut: a.dropped > 0,
 		})
@@ -97,6 +101,7 @@ func (s site) callersView(ctx context.Context, q query) (tableView, error) {
 	}
 	seen := s.cells(q)
 	if amounts := callersOf(q, &seen, caps); len(amounts) > 0 {
+		linkCaps(ctx, q, &seen, amounts)
 		v.Note = "each caller has a cell of its own, now"
 		v.all(q, len(amounts), most)
 		v.Rows = rowsOf(amounts, most, "caller", format.RPS)
@@ -107,6 +112,7 @@ func (s site) callersView(ctx context.Context, q query) (tableView, error) {
 		return v, err
 	}
 	amounts, since := trafficOf(q.bucket(), got.GetHours(), time.Now(), caps)
+	linkCaps(ctx, q, &seen, amounts)
 	v.Unit, v.Note = "requests", "every caller gets the same drop ratio"
 	if !since.IsZero() {
 		v.Note += "; counted since " + since.UTC().Format("15:04 UTC")
@@ -115,6 +121,20 @@ func (s site) callersView(ctx context.Context, q query) (tableView, error) {
 	v.Rows = rowsOf(amounts, most, "caller", format.Size)
 	v.Empty = "No caller was seen in this hour or the one before."
 	return v, nil
+}
+
+// linkCaps leads from each caller without a cap to the form for one, if this
+// person may place it.
+func linkCaps(ctx context.Context, q query, seen *sum, amounts []amount) {
+	first := seen.first()
+	if !page.May(ctx, grlv1connect.IncidentServicePlaceCapProcedure) || !page.MayEdit(ctx, q.Service, first.Owner) {
+		return
+	}
+	for i := range amounts {
+		if a := &amounts[i]; a.capped == "" && !a.rest {
+			a.capPath = page.CapPath(q.Service, a.name, exactly(first.Selects.Procedure))
+		}
+	}
 }
 
 // mostCallers is how many are shown if all are asked for: aggregators name as
@@ -153,7 +173,7 @@ func callersOf(q query, seen *sum, caps map[string]string) []amount {
 func trafficOf(bucket string, hours []*grlv1.TrafficHour, now time.Time, caps map[string]string) (out []amount, since time.Time) {
 	at := make(map[string]int)
 	first := now.Truncate(time.Hour).Add(-time.Hour)
-	rest := amount{name: "others"}
+	rest := amount{name: "others", rest: true}
 	for _, h := range hours {
 		start := time.UnixMilli(h.GetStartMs())
 		if start.Before(first) {

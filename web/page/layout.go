@@ -96,7 +96,7 @@ func (p Page) scripts() []string {
 	if p.Assets.HTMX != "" {
 		all = append(all, p.Assets.Events)
 	}
-	all = append(all, p.Assets.Script, p.Assets.Hands, p.Assets.Keys)
+	all = append(all, p.Assets.Script, p.Assets.Hands)
 	all = append(all, p.Scripts...)
 	return slices.DeleteFunc(all, func(src string) bool { return src == "" })
 }

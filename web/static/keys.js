@@ -2,7 +2,8 @@
 // while one types, with a modifier held, and where a person turned them off. A
 // page marks what its keys lead to: a link or field with data-key="n" (place a
 // cap for what is shown) or data-key="e" (change it), and the links of its range
-// with data-key="range" around them.
+// with data-key="range" around them. It is loaded before the page is whole, and keeps
+// what is pressed until then.
 "use strict";
 (() => {
   if (document.documentElement.dataset.keys === "off") return;
@@ -65,24 +66,28 @@
     },
   };
 
+  // press does what a key means.
+  function press(key) {
+    const going = Date.now() - went < goFor;
+    went = key === "g" && !going ? Date.now() : 0;
+    if (going && pages[key]) location.assign(pages[key]);
+    else if (!going) acts[key]?.();
+  }
+
+  // Keys that come before the page is whole wait for it; null: it is.
+  let early = document.readyState === "loading" ? [] : null;
+  document.addEventListener("DOMContentLoaded", () => {
+    const keys = early ?? [];
+    early = null;
+    keys.forEach(press);
+  });
+
   document.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
     if (e.key === "Escape") return leave();
     if (typing(e.target)) return;
-    if (Date.now() - went < goFor) {
-      went = 0;
-      if (pages[e.key]) {
-        e.preventDefault();
-        location.assign(pages[e.key]);
-      }
-      return;
-    }
-    if (e.key === "g") {
-      went = Date.now();
-      return;
-    }
-    if (!acts[e.key]) return;
-    e.preventDefault();
-    acts[e.key]();
+    if (acts[e.key] || pages[e.key]) e.preventDefault();
+    if (early) early.push(e.key);
+    else press(e.key);
   });
 })();
