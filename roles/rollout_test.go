@@ -123,6 +123,33 @@ func TestRolloutWaitsForZonesThatAreAway(t *testing.T) {
 	})
 }
 
+// A forced limit may drop what it was said to drop: the rollout goes on.
+func TestForcedDropsDoNotStopARollout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, manyLimits(1000, 11, 10), []string{"z1", "z2", "z3"}, 200, 200, 200)
+		f.offer(settling)
+		lower := manyLimits(300, 11, 20)
+		if _, err := f.apply(&grlv1.ApplyRequest{}, lower); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+			t.Fatalf("without force: %v, want it refused", err)
+		}
+		if _, err := f.apply(&grlv1.ApplyRequest{Force: true, Reason: "half of it may go"}, lower); err != nil {
+			t.Fatal(err)
+		}
+		for reached := 1; reached <= 3; reached++ {
+			f.offer(50 * time.Second)
+			if s := f.Fleet().GetRollout(); s.GetState() != grlv1.Rollout_STATE_RUNNING || len(s.GetReached()) != reached {
+				t.Fatalf("rollout %v, want it in %d zones", s, reached)
+			}
+			f.offer(10 * time.Second)
+		}
+		f.offer(12 * time.Second)
+		if got := f.holding(); got != "z1 r2, z2 r2, z3 r2" {
+			t.Errorf("in the end hold %s", got)
+		}
+		f.steady("in the end", 5, 300, 0.02)
+	})
+}
+
 // A change that drops more than it may in its first zone is taken back by
 // itself, without ever reaching another one.
 func TestHarmfulChangeStopsByItself(t *testing.T) {

@@ -174,6 +174,33 @@ func TestRolloutThatHarmsIsSeen(t *testing.T) {
 	}
 }
 
+// What somebody forced may drop what was above its limit at any time since, also
+// when less is offered later; and no more than that.
+func TestForcedDropsAreNoHarm(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	w := watch{before: map[string]float64{"pay/a": 0}, reached: map[string]law.Counts{"pay/a": {}}, others: map[string]law.Counts{}, agreed: map[string]float64{}}
+	above := 0.5 // share of what is offered
+	expected := func(string) float64 { return above }
+	w.step(now)
+	w.count("pay/a", true, law.Counts{Offered: 1000, Dropped: 520})
+	if bucket, rise := w.harmed(now.Add(leastWatched), expected); bucket != "" {
+		t.Errorf("harm of %v to %q by what was agreed to", rise, bucket)
+	}
+	above = 0
+	if bucket, rise := w.harmed(now.Add(2*leastWatched), expected); bucket != "" {
+		t.Errorf("harm of %v to %q once less is offered", rise, bucket)
+	}
+	w.count("pay/a", true, law.Counts{Offered: 1000, Dropped: 700})
+	if bucket, rise := w.harmed(now.Add(3*leastWatched), expected); bucket == "" || math.Abs(rise-0.11) > 1e-9 {
+		t.Errorf("harmed = %q, %v; want more than was agreed to, 0.11", bucket, rise)
+	}
+	w.step(now.Add(time.Minute)) // another zone: what was agreed to is asked anew
+	w.count("pay/a", true, law.Counts{Offered: 1000, Dropped: 520})
+	if bucket, _ := w.harmed(now.Add(2*time.Minute), expected); bucket == "" {
+		t.Error("drops that nothing explains are no harm")
+	}
+}
+
 // TestRolloutOverAnHour changes limits by the hour while a revision is on its
 // way: zones that it has not reached go on by what they hold at that hour.
 func TestRolloutOverAnHour(t *testing.T) {

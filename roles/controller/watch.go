@@ -25,6 +25,7 @@ type watch struct {
 	before  map[string]float64    // bucket → share dropped before; none: not known
 	reached map[string]law.Counts // bucket → counts since
 	others  map[string]law.Counts
+	agreed  map[string]float64 // bucket → share that it was meant to drop at most, as far as that was asked
 }
 
 // newWatch begins to watch the stage. Known says that what is dropped now was
@@ -34,6 +35,7 @@ func (n *node) newWatch(known bool) watch {
 		before:  make(map[string]float64),
 		reached: make(map[string]law.Counts),
 		others:  make(map[string]law.Counts),
+		agreed:  make(map[string]float64),
 	}
 	for name := range n.stage.buckets {
 		w.reached[name] = law.Counts{}
@@ -66,6 +68,7 @@ func (w *watch) step(now time.Time) {
 		w.reached[name] = law.Counts{}
 	}
 	clear(w.others)
+	clear(w.agreed)
 }
 
 // count takes in what a zone counted of a bucket.
@@ -82,7 +85,7 @@ func (w *watch) count(bucket string, reached bool, more law.Counts) {
 
 // harmed returns the bucket whose share of drops rose most, and by how much, if
 // that is more than it may; else "". expected returns the share that a bucket
-// may drop in any case; nil: none.
+// is meant to drop now; nil: none.
 func (w *watch) harmed(now time.Time, expected func(bucket string) float64) (bucket string, rise float64) {
 	if w.since.IsZero() || now.Sub(w.since) < leastWatched {
 		return "", 0
@@ -99,7 +102,9 @@ func (w *watch) harmed(now time.Time, expected func(bucket string) float64) (buc
 			before, known = max(before, dropShare(others)), true
 		}
 		if known && share-before > worst && expected != nil {
-			before = max(before, expected(name))
+			// The counts are of all the time since; what is offered may have fallen.
+			w.agreed[name] = max(w.agreed[name], expected(name))
+			before = max(before, w.agreed[name])
 		}
 		if known && share-before > worst {
 			bucket, worst = name, share-before
