@@ -257,7 +257,7 @@ func TestEdit(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		_, _, text = s.get(editor, r.Header.Get("Location"))
-		wants(t, text, fmt.Sprintf("Saved as r%d and active 2 of 2 hosts confirmed it.", base+1), "Roll back",
+		wants(t, text, fmt.Sprintf("Saved as r%d and active 2 of 2 hosts confirmed it.", base+1), "Roll back", "Limits files do not have it", "grl export -o limits/",
 			fmt.Sprintf("r%d limit 300 → 600 rps, candidate 200 → 500 rps by ed", base+1))
 		if _, _, text = s.get(viewer, r.Header.Get("Location")); strings.Contains(text, "Roll back") {
 			t.Error("a viewer is offered to roll back")
