@@ -47,6 +47,20 @@ func TestApply(t *testing.T) {
 	expect(t, 0, "r4 is in all zones\n", "rollout")
 }
 
+// An edit that the files do not have stays, and is named each time they are
+// applied.
+func TestApplyNamesEdits(t *testing.T) {
+	control(t)
+	writeFile(t, "limits/payments.yaml", limits)
+	expect(t, 0, "added    payments\n…", "apply", "-f", "limits")
+	expect(t, 0, "changed  payments/each-caller\n…", "promote", "payments/each-caller")
+	const kept = "kept     payments/each-caller as r2 by local has it; the files do not\n         grl export -o DIR writes the files as the limits hold\n"
+	expect(t, 0, kept+"nothing changed: r2 holds\n", "apply", "-f", "limits")
+	expect(t, 0, kept+"nothing changed: r2 holds\n", "apply", "-f", "limits", "--dry-run")
+	expect(t, 0, "wrote r2 to limits: 1 file\n", "export", "-o", "limits")
+	expect(t, 0, "nothing changed: r2 holds\n", "apply", "-f", "limits")
+}
+
 func TestApplyRefused(t *testing.T) {
 	control(t)
 	writeFile(t, "limits/payments.yaml", limits)

@@ -26,6 +26,7 @@ func outcomeText(o *grlv1.Outcome, dryRun bool, done string) string {
 		}
 		b.WriteString(changeText(c))
 	}
+	b.WriteString(keptText(o.GetKept()))
 	for _, f := range o.GetFindings() {
 		b.WriteString(remote.FindingText(f, !dryRun) + "\n")
 	}
@@ -42,6 +43,24 @@ func outcomeText(o *grlv1.Outcome, dryRun bool, done string) string {
 		b.WriteString(rolloutText(r) + "\n")
 	}
 	return terminal.Printable(b.String())
+}
+
+// keptText names the later edits that limits files do not have, and says what
+// writes them.
+func keptText(kept []*grlv1.Conflict) string {
+	var b strings.Builder
+	for i, k := range kept {
+		if i == mostChanges {
+			fmt.Fprintf(&b, "… and %d more: -o json has all\n", len(kept)-i)
+			break
+		}
+		r := k.GetRevision()
+		fmt.Fprintf(&b, "kept     %s as r%d by %s has it; the files do not\n", k.GetBucket(), r.GetNumber(), r.GetAuthor())
+	}
+	if len(kept) > 0 {
+		b.WriteString("         grl export -o DIR writes the files as the limits hold\n")
+	}
+	return b.String()
 }
 
 // changeText returns a line for a bucket, and of one that changed the lines that
