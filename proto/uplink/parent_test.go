@@ -26,6 +26,7 @@ type source struct {
 	counts   []law.Counts
 	contains Contains
 	roster   uint64
+	alone    bool // it has no nodes below it
 }
 
 func newSource(cells int) *source {
@@ -38,13 +39,19 @@ func newSource(cells int) *source {
 
 func name(i int) limiter.CellID { return limiter.CellID{Bucket: fmt.Sprintf("pay/b%d", i)} }
 
-func (s *source) Cells() *law.Cells             { return &s.cells }
-func (s *source) Rate(i int) law.Rate           { return s.rates[i] }
-func (s *source) Counts(i int) law.Counts       { return s.counts[i] }
-func (s *source) Contains() Contains            { return s.contains }
-func (s *source) Roster() uint64                { return s.roster }
-func (s *source) Sign(m *grlv1.Report)          { m.ConfigRevision = 7 }
-func (s *source) Nodes(time.Time) []*grlv1.Node { return []*grlv1.Node{{Name: "host"}} }
+func (s *source) Cells() *law.Cells       { return &s.cells }
+func (s *source) Rate(i int) law.Rate     { return s.rates[i] }
+func (s *source) Counts(i int) law.Counts { return s.counts[i] }
+func (s *source) Contains() Contains      { return s.contains }
+func (s *source) Roster() uint64          { return s.roster }
+func (s *source) Sign(m *grlv1.Report)    { m.ConfigRevision = 7 }
+
+func (s *source) Nodes(time.Time) []*grlv1.Node {
+	if s.alone {
+		return nil
+	}
+	return []*grlv1.Node{{Name: "host"}}
+}
 
 func (s *source) offer(p *Parent, cell int, rps float64) {
 	s.rates[cell] = law.Rate{Offered: law.Micro(rps), Hosts: 1}
@@ -198,6 +205,13 @@ func TestMessages(t *testing.T) {
 	now = now.Add(rosterEvery)
 	if got := reports(true, true); len(got) != 1 || len(got[0].GetNodes()) != 1 {
 		t.Errorf("10 s later: %v, want the nodes again", got)
+	}
+	if got := reports(true, true); len(got) != 1 || len(got[0].GetNodes()) != 0 || got[0].GetNoNodes() {
+		t.Errorf("nothing changed: %v, want nothing said of nodes", got)
+	}
+	s.alone, s.roster = true, s.roster+1
+	if got := reports(true, true); len(got) != 1 || len(got[0].GetNodes()) != 0 || !got[0].GetNoNodes() {
+		t.Errorf("the last node left: %v, want that there are none", got)
 	}
 	p.Add(&grlv1.Detail{WindowMs: 5})
 	if got := p.Messages(now, s, true, false); len(got) != 1 || got[0].GetDetail().GetWindowMs() != 5 {

@@ -115,6 +115,7 @@ func (p *Parent) warming(now time.Time, s Source) *grlv1.Report {
 func (p *Parent) call(now time.Time, s Source, m *grlv1.Report) {
 	if p.roster != s.Roster() || now.Sub(p.rosterAt) >= rosterEvery {
 		m.Nodes = s.Nodes(now)
+		m.NoNodes = len(m.GetNodes()) == 0
 		p.roster, p.rosterAt = s.Roster(), now
 	}
 }

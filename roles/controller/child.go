@@ -239,7 +239,7 @@ func (n *node) take(now time.Time, c *child, m *grlv1.Report) {
 	if !m.GetRatesOnly() {
 		c.counts.Note(c.sequence, n.received)
 	}
-	if m.GetNodes() != nil {
+	if len(m.GetNodes()) > 0 || m.GetNoNodes() {
 		c.nodes, c.nodesAt = m.GetNodes(), now
 		n.resize()
 	}

@@ -843,7 +843,9 @@ type Report struct {
 	ExcessMicroRps []uint64 `protobuf:"varint,19,rep,packed,name=excess_micro_rps,json=excessMicroRps,proto3" json:"excess_micro_rps,omitempty"`
 	// The switch file of this client has it drop nothing, of all services or of
 	// some.
-	DisabledHere  bool `protobuf:"varint,20,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
+	DisabledHere bool `protobuf:"varint,20,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
+	// There are no nodes: an empty list does not say whether it is left out.
+	NoNodes       bool `protobuf:"varint,21,opt,name=no_nodes,json=noNodes,proto3" json:"no_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1014,6 +1016,13 @@ func (x *Report) GetExcessMicroRps() []uint64 {
 func (x *Report) GetDisabledHere() bool {
 	if x != nil {
 		return x.DisabledHere
+	}
+	return false
+}
+
+func (x *Report) GetNoNodes() bool {
+	if x != nil {
+		return x.NoNodes
 	}
 	return false
 }
@@ -2624,7 +2633,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\xa5\x05\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\xc0\x05\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2647,7 +2656,8 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"rates_only\x18\x11 \x01(\bR\tratesOnly\x12#\n" +
 	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\x12(\n" +
 	"\x10excess_micro_rps\x18\x13 \x03(\x04R\x0eexcessMicroRps\x12#\n" +
-	"\rdisabled_here\x18\x14 \x01(\bR\fdisabledHere\"\x8b\x04\n" +
+	"\rdisabled_here\x18\x14 \x01(\bR\fdisabledHere\x12\x19\n" +
+	"\bno_nodes\x18\x15 \x01(\bR\anoNodes\"\x8b\x04\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
