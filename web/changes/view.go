@@ -178,7 +178,7 @@ func (s site) editor(ctx context.Context) func(*grlv1.AuditEntry) bool {
 				return false
 			}
 		}
-		return true
+		return len(e.GetSubjects()) > 0 // what names no bucket is not theirs
 	}
 }
 
