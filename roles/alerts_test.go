@@ -174,6 +174,18 @@ func TestAlertHostsAndZones(t *testing.T) {
 	})
 }
 
+// The only host of a zone is missed too when it goes.
+func TestAlertLastHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, limits(deny1000), []string{"z1", "z2"}, 100, 100)
+		f.offer(time.Minute)
+		f.wantLoud("at first", "")
+		f.Stop("host-1")
+		f.offer(20 * time.Second)
+		f.wantLoud("without the only host", "FIRING HOST_LOST z2")
+	})
+}
+
 // An alert that is muted stays in the list and says until when and by whom; the
 // audit has the mute with its reason.
 func TestAlertMuted(t *testing.T) {
