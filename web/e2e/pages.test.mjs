@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fleet } from "./fleet.mjs";
 import { accessible, fits, launch, open, quiet, shoot } from "./browser.mjs";
+import { agreed, apply, computed, nightly } from "./rlc.mjs";
 
 const views = [
   { width: 1440, scheme: "light" }, { width: 1440, scheme: "dark" },
@@ -27,7 +28,9 @@ const pages = {
   "explain-empty": "/explain",
   caps: "/caps?service=payments&caller=price-bot",
   policies: "/policies",
+  policy: "/policies/show?name=nightly",
   rlc: "/rlc",
+  "rlc-run": "/rlc/run?id=1",
   fleet: "/fleet",
   alerts: "/alerts",
   changes: "/changes",
@@ -39,6 +42,7 @@ let fleet, browser;
 before(async () => {
   fleet = await Fleet.start();
   browser = await launch();
+  assert.equal(await computed(fleet, await apply(fleet, nightly, agreed(24))), 1);
 }, { timeout: 300_000 });
 after(async () => {
   await browser?.close();
