@@ -213,9 +213,19 @@ func capTable(caps []*grlv1.CapView) string {
 		}
 		t.Add(c.GetCap().GetId(), c.GetCap().GetService(), anyName(c.GetCap().GetMatch().GetCaller()), anyName(c.GetCap().GetMatch().GetProcedure()),
 			capGate(c.GetCap()), left, rate(c.GetOfferedRps()), rate(c.GetDroppedRps()),
-			fmt.Sprintf("%d/%d", c.GetClientsHolding(), c.GetClients()), c.GetCap().GetAuthor(), c.GetCap().GetReason())
+			clientsText(c), c.GetCap().GetAuthor(), c.GetCap().GetReason())
 	}
 	return t.String()
+}
+
+// clientsText says how many clients hold a cap, and of how many more nothing is
+// heard: "2/2 + 3 unheard".
+func clientsText(c *grlv1.CapView) string {
+	text := fmt.Sprintf("%d/%d", c.GetClientsHolding(), c.GetClients())
+	if c.GetClientsUnheard() > 0 {
+		text += fmt.Sprintf(" + %d unheard", c.GetClientsUnheard())
+	}
+	return text
 }
 
 func capExtend(call *calling) *cobra.Command {

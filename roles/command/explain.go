@@ -72,20 +72,21 @@ func explainText(r *grlv1.ExplainRequest, e *grlv1.ExplainResponse) string {
 	}
 	text := terminal.Printable(b.String())
 	if len(e.GetCells()) > 0 {
-		text += "\n" + cellTable(e.GetCells())
+		text += "\n" + cellTable(e)
 	}
-	return text
+	return text + terminal.Printable(silentText(e.GetSilent()))
 }
 
-func cellTable(cells []*grlv1.ExplainCell) string {
+func cellTable(e *grlv1.ExplainResponse) string {
 	t := terminal.Table{Columns: []string{"bucket", "cell", "matches", "behavior", ">limit", ">offered", ">admitted", ">drop", ">directive", "what happens"}}
-	for _, c := range cells {
+	for _, c := range e.GetCells() {
 		b := c.GetBucket()
 		age := "none"
 		if b.GetDirectiveAgeMs() >= 0 {
 			age = span(milliseconds(b.GetDirectiveAgeMs()))
 		}
-		t.Add(b.GetBucket(), cellText(b), matchText(c.GetMatch()), behaviorText(b), gateText(b), rate(b.GetOfferedRps()), rate(b.GetAdmittedRps()),
+		t.Add(b.GetBucket(), cellText(b), matchText(c.GetMatch()), behaviorText(b), gateText(b),
+			atLeast(b.GetOfferedRps(), b.GetSilentZones(), e.GetSilent()), atLeast(b.GetAdmittedRps(), b.GetSilentZones(), e.GetSilent()),
 			share(b.GetDropRatio()), age, verdictText(c))
 	}
 	return t.String()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ func getBuckets(call *calling) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return call.print(cmd.OutOrStdout(), list, func() string { return bucketTable(list.GetBuckets()) })
+			return call.print(cmd.OutOrStdout(), list, func() string { return bucketTable(list) })
 		},
 	}
 	call.prints(cmd)
@@ -75,6 +76,11 @@ func allBuckets(cmd *cobra.Command, conn *remote.Conn, r *grlv1.ListBucketsReque
 		}
 		all.Revision, all.Total = page.GetRevision(), page.GetTotal()
 		all.Buckets = append(all.Buckets, page.GetBuckets()...)
+		for _, z := range page.GetSilent() {
+			if !slices.ContainsFunc(all.Silent, func(other *grlv1.SilentZone) bool { return other.GetName() == z.GetName() }) {
+				all.Silent = append(all.Silent, z)
+			}
+		}
 		if page.GetNextPageToken() == "" {
 			return all, nil
 		}
@@ -84,19 +90,22 @@ func allBuckets(cmd *cobra.Command, conn *remote.Conn, r *grlv1.ListBucketsReque
 }
 
 // bucketTable shows cells.
-func bucketTable(buckets []*grlv1.BucketView) string {
+func bucketTable(list *grlv1.ListBucketsResponse) string {
 	t := terminal.Table{Columns: []string{
 		"bucket", "cell", "behavior", ">limit", ">offered", ">admitted", ">dropped", ">shadow", ">drop", ">candidate", ">hosts", "owner",
 	}}
-	for _, b := range buckets {
+	sum := func(b *grlv1.BucketView, rps float64) string {
+		return atLeast(rps, b.GetSilentZones(), list.GetSilent())
+	}
+	for _, b := range list.GetBuckets() {
 		candidate := "-"
 		if b.CandidateRps != nil {
 			candidate = limitText(b.GetCandidateRps())
 		}
-		t.Add(b.GetBucket(), cellText(b), behaviorText(b), gateText(b), rate(b.GetOfferedRps()), rate(b.GetAdmittedRps()),
-			rate(b.GetDroppedRps()), rate(b.GetShadowDroppedRps()), share(b.GetDropRatio()), candidate, countText(b.GetHosts()), dash(b.GetOwner()))
+		t.Add(b.GetBucket(), cellText(b), behaviorText(b), gateText(b), sum(b, b.GetOfferedRps()), sum(b, b.GetAdmittedRps()),
+			sum(b, b.GetDroppedRps()), sum(b, b.GetShadowDroppedRps()), share(b.GetDropRatio()), candidate, countText(b.GetHosts()), dash(b.GetOwner()))
 	}
-	return t.String()
+	return t.String() + terminal.Printable(silentText(list.GetSilent()))
 }
 
 // cellText names a cell within its bucket.

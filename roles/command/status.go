@@ -102,9 +102,7 @@ func (s *status) text() string {
 func (s *status) remarks() string {
 	f := s.fleet
 	var lines []string
-	if len(f.GetSilentZones()) > 0 {
-		lines = append(lines, "silent zones: "+strings.Join(f.GetSilentZones(), ", "))
-	}
+	lines = append(lines, silentLines(f.GetSilent())...)
 	if f.GetLimitsRefused() != "" {
 		lines = append(lines, "the limits directory is refused: "+f.GetLimitsRefused())
 	}

@@ -35,7 +35,7 @@ func TestStatus(t *testing.T) {
 				node(host, "h4", "eu1", "eu", nil),
 				node(host, "h5", "eu1", "eu", nil),
 			},
-			SilentZones:      []string{"us2"},
+			Silent:           []*grlv1.SilentZone{{Name: "us2", SilentMs: 35_000}},
 			LimitsRefused:    "a.yaml:1:1: no",
 			DisabledServices: []string{"orders"},
 			Rollout:          nil,
@@ -57,7 +57,7 @@ controller c1      region us  v2           r5.2       -          -         -    
     aggregator a2  eu1        v2           r4.2    0.4s       0.7s    1.2 MB  999 B      2  holds another revision
       2 hosts                                                                               ok
 
-silent zones: us2
+zone us2 is silent for 35s: what it offers now is missing from the figures
 the limits directory is refused: a.yaml:1:1: no
 disabled: orders
 cap 7 on pay (procedure Charge): blocked until 2027-01-15 08:00:00Z (ann: storm)

@@ -99,13 +99,16 @@ const (
 
 func topText(list *grlv1.ListBucketsResponse) string {
 	t := terminal.Table{Columns: []string{"bucket", "cell", "behavior", ">limit", ">offered", ">admitted", ">dropped", ">shadow", ">drop", ">hosts"}}
+	sum := func(b *grlv1.BucketView, rps float64) string {
+		return atLeast(rps, b.GetSilentZones(), list.GetSilent())
+	}
 	for _, b := range list.GetBuckets() {
-		t.Add(b.GetBucket(), cellText(b), behaviorText(b), gateText(b), rate(b.GetOfferedRps()), rate(b.GetAdmittedRps()),
-			rate(b.GetDroppedRps()), rate(b.GetShadowDroppedRps()), share(b.GetDropRatio()), countText(b.GetHosts()))
+		t.Add(b.GetBucket(), cellText(b), behaviorText(b), gateText(b), sum(b, b.GetOfferedRps()), sum(b, b.GetAdmittedRps()),
+			sum(b, b.GetDroppedRps()), sum(b, b.GetShadowDroppedRps()), share(b.GetDropRatio()), countText(b.GetHosts()))
 	}
 	text := t.String()
 	if hidden := int(list.GetTotal()) - len(list.GetBuckets()); hidden > 0 {
 		text += fmt.Sprintf("… and %d more\n", hidden)
 	}
-	return text
+	return text + terminal.Printable(silentText(list.GetSilent()))
 }

@@ -33,7 +33,7 @@ type row struct {
 	Name, Path                 string // Path "": no link
 	Cap                        string // "400 rps": it is capped; "": it is not
 	CapPath                    string // of the form that caps it; "": it is capped, or this person may not
-	CutOff                     string // "Cut off, 18 s left"; "": it is not
+	CutOff                     string // "Cut off, 18 s left: last known"; "": it is not
 	Bar                        chart.Bar
 	Offered, Admitted, Dropped string
 	Cut                        bool // something is dropped
@@ -47,6 +47,8 @@ type amount struct {
 	path, capPath            string
 	offered, dropped, shadow float64
 	capped, cutOff           string
+	unknown                  bool // nothing is known of it now
+	lacks                    bool // a part of it is not known
 	rest                     bool // it is no single one
 }
 
@@ -54,6 +56,18 @@ func (a *amount) add(b amount) {
 	a.offered += b.offered
 	a.dropped += b.dropped
 	a.shadow += b.shadow
+	a.lacks = a.lacks || b.lacks
+}
+
+// text prints a number of it: "–" if it is not known, "≥ 240" if a part is not.
+func (a *amount) text(number string) string {
+	switch {
+	case a.unknown:
+		return "–"
+	case a.lacks:
+		return page.AtLeast(number)
+	}
+	return number
 }
 
 // rowsOf returns the largest amounts and, as one row, the rest.
@@ -76,7 +90,7 @@ func rowsOf(amounts []amount, most int, others string, print func(float64) strin
 		out = append(out, row{
 			Name: format.Printable(a.name), Path: a.path, Cap: a.capped, CapPath: a.capPath, CutOff: a.cutOff,
 			Bar:     chart.Bar{Admitted: admitted, Dropped: a.dropped, Virtual: a.shadow, Of: scale},
-			Offered: print(a.offered), Admitted: print(admitted), Dropped: print(a.dropped), Cut: a.dropped > 0,
+			Offered: a.text(print(a.offered)), Admitted: a.text(print(admitted)), Dropped: a.text(print(a.dropped)), Cut: a.dropped > 0,
 		})
 	}
 	return out
@@ -164,7 +178,7 @@ func callersOf(q query, seen *sum, caps map[string]string) []amount {
 			at[c.Caller] = k
 			out = append(out, amount{name: c.Caller, path: q.of(q.Instance, c.Caller).path(""), capped: caps[c.Caller]})
 		}
-		out[k].add(amount{offered: c.OfferedRPS, dropped: c.DroppedRPS, shadow: c.ShadowDroppedRPS})
+		out[k].add(amount{offered: c.OfferedRPS, dropped: c.DroppedRPS, shadow: c.ShadowDroppedRPS, lacks: seen.lacks.Missing()})
 	}
 	return out
 }

@@ -128,8 +128,8 @@ func shares(a, b []float64) []float64 {
 
 func plotOf(q query, c curves, l limits, seen *sum) chart.Plot {
 	load := chart.Strip{Unit: "rps", Height: plotHeight, Lines: []chart.Line{
-		{Kind: chart.Offered, Values: c.offered, Label: format.RPS(seen.offered) + " offered"},
-		{Kind: chart.Admitted, Values: c.admitted, Label: format.RPS(seen.admitted) + " admitted"},
+		{Kind: chart.Offered, Values: c.offered, Label: seen.lacks.AtLeast(format.RPS(seen.offered)) + " offered"},
+		{Kind: chart.Admitted, Values: c.admitted, Label: seen.lacks.AtLeast(format.RPS(seen.admitted)) + " admitted"},
 	}}
 	if last, ok := lastOf(l.enforced); ok {
 		load.Lines = append(load.Lines, chart.Line{Kind: chart.Limit, Values: l.enforced, Label: format.RPS(last) + " limit"})
@@ -151,6 +151,9 @@ func plotOf(q query, c curves, l limits, seen *sum) chart.Plot {
 		From: c.from, Step: c.step, Steps: len(c.offered),
 		Strips: []chart.Strip{load, {Unit: "%", Height: ratioHeight, AtLeast: leastRatio, Lines: []chart.Line{ratio}}},
 		Gaps:   chart.Missing(c.from, c.step, c.admitted),
+	}
+	if since, any := seen.lacks.Since(time.Now()); any {
+		p.Gaps = append(p.Gaps, chart.Gap{From: since, To: time.Now(), Text: seen.lacks.GapText(), Slim: true})
 	}
 	return p
 }
@@ -179,7 +182,7 @@ func describe(c curves, seen *sum) string {
 	if !known {
 		return "Nothing is known of this time."
 	}
-	text := fmt.Sprintf("Offered was at most %s rps and is %s rps now; %s of it is dropped.", format.RPS(peak), format.RPS(seen.offered), format.Share(seen.ratio()))
+	text := fmt.Sprintf("Offered was at most %s rps and is %s rps now; %s of it is dropped.", format.RPS(peak), seen.lacks.AtLeast(format.RPS(seen.offered)), format.Share(seen.ratio()))
 	if seen.silent {
 		text = fmt.Sprintf("Offered was at most %s rps; reports have stopped.", format.RPS(peak))
 	}

@@ -23,6 +23,7 @@ type nowView struct {
 	Enforced      bool   // it is denied, whatever else is to be said
 	Over          string // for how long it has been over the limit
 	Silent        bool
+	Lacks         page.Silence
 	Explain, Cap  string // addresses; "": not for this person
 	MayChange     bool
 	Figures       []figure
@@ -54,7 +55,7 @@ func (s site) nowView(ctx context.Context, q query) (nowView, error) {
 	first := seen.first()
 	v := nowView{
 		Service: format.Printable(q.Service), Name: format.Printable(q.Name), Match: format.Printable(first.Match),
-		State: seen.state, Enforced: first.Behavior == limiter.Deny && !first.Block, Silent: seen.silent,
+		State: seen.state, Enforced: first.Behavior == limiter.Deny && !first.Block, Silent: seen.silent, Lacks: seen.lacks,
 		Explain: page.ExplainPath(q.Service, exactly(first.Selects.Caller), exactly(first.Selects.Procedure)),
 	}
 	owner := ownerOf(c, &seen)
@@ -122,13 +123,14 @@ func (s site) figures(ctx context.Context, q query, v *nowView, seen sum, b *lim
 		v.Over = overFor(hour.Offered, limits.enforced)
 	}
 	v.Figures = []figure{
-		{page.Figure{Name: "Offered", Value: format.RPS(seen.offered), Unit: "rps", Key: chart.Swatch(chart.Offered)}, peakNote(day.HighestSecond)},
-		{page.Figure{Name: "Admitted", Value: format.RPS(seen.admitted), Unit: "rps", Key: chart.Swatch(chart.Admitted)}, []note{{Text: fromLimit(&seen, b)}}},
+		{page.Figure{Name: "Offered", Value: seen.lacks.AtLeast(format.RPS(seen.offered)), Unit: "rps", Key: chart.Swatch(chart.Offered)}, peakNote(day.HighestSecond)},
+		{page.Figure{Name: "Admitted", Value: seen.lacks.AtLeast(format.RPS(seen.admitted)), Unit: "rps", Key: chart.Swatch(chart.Admitted)}, []note{{Text: fromLimit(&seen, b)}}},
 		limitFigure(&seen, b, limits.changes, now),
 		dropFigure(&seen),
 		virtualFigure(&seen),
 		s.ageFigure(seen.age),
 	}
+	v.lack(seen.lacks)
 	return nil
 }
 
@@ -150,9 +152,21 @@ func highestOf(values []float64) (float64, bool) {
 	return peak, known
 }
 
+// lack says at what is offered and admitted what it lacks.
+func (v *nowView) lack(lacks page.Silence) {
+	for _, text := range lacks.Notes() {
+		for i := range v.Figures[:2] {
+			v.Figures[i].Notes = append(v.Figures[i].Notes, note{Text: text})
+		}
+	}
+}
+
 // fromLimit says how far admitted is from the limit.
 func fromLimit(seen *sum, b *limiter.Bucket) string {
 	limit := seen.most
+	if seen.lacks.Missing() {
+		return "of a limit of " + format.RPS(limit)
+	}
 	if seen.gates(b) != 1 || limit <= 0 {
 		return "of " + format.Plural(len(seen.cells), "cell")
 	}
@@ -192,7 +206,7 @@ func limitFigure(seen *sum, b *limiter.Bucket, changes []page.LimitChange, now t
 func dropFigure(seen *sum) figure {
 	f := figure{
 		Figure: page.Figure{Name: "Drop ratio", Value: format.Share(seen.ratio()), Key: chart.Swatch(chart.Dropped)},
-		Notes:  []note{{Text: format.RPS(seen.dropped) + " rps dropped"}},
+		Notes:  []note{{Text: seen.lacks.AtLeast(format.RPS(seen.dropped)) + " rps dropped"}},
 	}
 	if seen.dropped > 0 {
 		f.Class = "stat--drop"
@@ -201,7 +215,7 @@ func dropFigure(seen *sum) figure {
 }
 
 func virtualFigure(seen *sum) figure {
-	f := figure{Figure: page.Figure{Name: "Virtual drops", Value: format.RPS(seen.virtual()), Unit: "rps", Key: chart.Swatch(chart.Virtual)}}
+	f := figure{Figure: page.Figure{Name: "Virtual drops", Value: seen.lacks.AtLeast(format.RPS(seen.virtual())), Unit: "rps", Key: chart.Swatch(chart.Virtual)}}
 	if seen.virtual() > 0 {
 		f.Class = "stat--virtual"
 	}

@@ -60,15 +60,16 @@ func (s site) savedView(ctx context.Context, q query) (savedView, error) {
 	if err != nil {
 		return savedView{}, err
 	}
-	v.say(q.Saved, fleet)
+	v.say(q.Saved, fleet, s.Backend.Fleet().Unheard)
 	if q.Saved > 1 && page.MayEdit(ctx, q.Service, present.service.Owner) && page.May(ctx, grlv1connect.ConfigServiceRollbackProcedure) {
 		v.Undo = fmt.Sprint(q.Saved)
 	}
 	return v, nil
 }
 
-// say says how far a revision has come.
-func (v *savedView) say(revision uint64, fleet *grlv1.GetFleetResponse) {
+// say says how far a revision has come, of hosts that report; unheard ones are
+// beside them.
+func (v *savedView) say(revision uint64, fleet *grlv1.GetFleetResponse, unheard int) {
 	v.Title = fmt.Sprintf("Saved as r%d and active", revision)
 	if fleet.GetRevision() < revision {
 		v.Kind, v.Title = "warn", fmt.Sprintf("Saved as r%d, and not active here yet", revision)
@@ -86,9 +87,9 @@ func (v *savedView) say(revision uint64, fleet *grlv1.GetFleetResponse) {
 			refused++
 		}
 	}
-	v.Text = format.Count(hold) + " of " + format.Plural(hosts, "host") + " confirmed it."
+	v.Text = page.ConfirmedText(hold, hosts, unheard)
 	if hosts == 0 {
-		v.Text = "No host reports yet."
+		v.Text = "No host reports yet." + page.UnheardText(unheard)
 	}
 	if refused > 0 {
 		v.Kind = "warn"

@@ -16,7 +16,8 @@ type sum struct {
 	// least and most are the limits of the cells, equal where they are; 0: none.
 	least, most float64
 	age         time.Duration // of the oldest directive; below 0: none spoke of a cell
-	silent      bool          // of all cells the rates are the last known ones
+	silent      bool          // all rates are the last known ones
+	lacks       page.Silence  // what the rates lack
 	state       page.CellState
 }
 
@@ -29,11 +30,14 @@ func (s site) cells(q query) sum {
 			out = append(out, c)
 		}
 	}
-	return newSum(out)
+	seen := newSum(out)
+	seen.lacks = page.SilenceIn(s.Backend, out)
+	return seen
 }
 
 func newSum(cells []page.Cell) sum {
-	s := sum{cells: cells, age: -1, silent: len(cells) > 0}
+	s := sum{cells: cells, age: -1}
+	live := false
 	for i := range cells {
 		c := &cells[i]
 		s.offered += c.OfferedRPS
@@ -42,13 +46,15 @@ func newSum(cells []page.Cell) sum {
 		s.shadow += c.ShadowDroppedRPS
 		s.candidate += c.CandidateDroppedRPS
 		s.age = max(s.age, c.DirectiveAge)
-		s.silent = s.silent && c.Silent
+		s.silent = s.silent || c.Silent
+		live = live || c.OfferedRPS > 0 && !c.Silent
 		s.state = max(s.state, c.State())
 		if i == 0 {
 			s.least, s.most = c.LimitRPS, c.LimitRPS
 		}
 		s.least, s.most = min(s.least, c.LimitRPS), max(s.most, c.LimitRPS)
 	}
+	s.silent = s.silent && !live
 	slices.SortFunc(cells, func(a, b page.Cell) int {
 		return cmp.Or(cmp.Compare(b.OfferedRPS, a.OfferedRPS), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Caller, b.Caller), cmp.Compare(a.Class, b.Class))
 	})

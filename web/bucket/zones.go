@@ -41,7 +41,7 @@ func byZone(parts []page.Part) []amount {
 	var out []amount
 	for i := range parts {
 		p := &parts[i]
-		out = append(out, amount{name: p.Zone, offered: p.OfferedRPS, dropped: p.DroppedRPS, shadow: p.ShadowDroppedRPS, cutOff: cutOff(p)})
+		out = append(out, amount{name: p.Zone, offered: p.OfferedRPS, dropped: p.DroppedRPS, shadow: p.ShadowDroppedRPS, cutOff: cutOff(p), unknown: p.Silent && !p.Counted})
 	}
 	return out
 }
@@ -58,9 +58,11 @@ func byRegion(parts []page.Part) []amount {
 		if !ok {
 			k = len(out)
 			at[name] = k
-			out = append(out, amount{name: name})
+			out = append(out, amount{name: name, unknown: true})
 		}
+		out[k].unknown = out[k].unknown && z.unknown
 		out[k].add(z)
+		out[k].lacks = out[k].lacks || z.unknown
 		if out[k].cutOff == "" {
 			out[k].cutOff = z.cutOff
 		}
@@ -68,14 +70,16 @@ func byRegion(parts []page.Part) []amount {
 	return out
 }
 
-// cutOff says that a zone does not report, and how long it still enforces its
-// last share.
+// cutOff says that a zone does not report, how long it still enforces its last
+// share, and what its rates are.
 func cutOff(p *page.Part) string {
 	switch {
 	case !p.Silent:
 		return ""
 	case p.AutonomousFor > 0:
-		return "Cut off, " + format.Age(p.AutonomousFor.Truncate(time.Second)) + " left"
+		return "Cut off, " + format.Age(p.AutonomousFor.Truncate(time.Second)) + " left: last known"
+	case p.Counted:
+		return "Cut off for " + format.Age(p.SilentFor.Truncate(time.Second)) + ": last known"
 	}
-	return "Cut off for " + format.Age(p.SilentFor.Truncate(time.Second))
+	return "Cut off for " + format.Age(p.SilentFor.Truncate(time.Second)) + ": not known"
 }

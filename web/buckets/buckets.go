@@ -29,7 +29,9 @@ type bucketsView struct {
 	Revision string // "r1482"; empty: none yet
 	MayAdd   bool
 
-	cells []limiter.CellID // of Rows
+	Lacks page.Silence // what rates of the rows lack
+
+	cells []page.Cell // of Rows
 
 	// Of a whole page only.
 	Services int // of all buckets
@@ -47,6 +49,7 @@ type bucketRow struct {
 	Scope      cutName // "region eu"
 	State      page.CellState
 	Silent     bool // rates are the last known ones
+	Lacks      page.Silence
 	Spark      chart.Sparkline
 	Offered    string
 	Admitted   string
@@ -78,7 +81,7 @@ func newBucketsView(cells []page.Cell, q query) bucketsView {
 	v.Pager = p
 	for _, i := range q.window(found, from, to, cells) {
 		v.Rows = append(v.Rows, newBucketRow(&cells[i]))
-		v.cells = append(v.cells, cells[i].ID())
+		v.cells = append(v.cells, cells[i])
 	}
 	if len(found) == 0 {
 		v.Similar, _ = findSimilar(cells, q.Text)
@@ -107,6 +110,21 @@ func newBucketRow(b *page.Cell) bucketRow {
 		r.Limit = "Block" // zero would be a number
 	}
 	return r
+}
+
+// lack marks the rates that lack what silent zones offer.
+func (v *bucketsView) lack(b page.Backend) {
+	if v.Lacks = page.SilenceIn(b, v.cells); !v.Lacks.Any() {
+		return
+	}
+	fleet := b.Fleet()
+	for i := range v.Rows {
+		r := &v.Rows[i]
+		r.Lacks = fleet.SilenceOf(v.cells[i].SilentZones)
+		for _, figure := range []*string{&r.Offered, &r.Admitted, &r.Virtual} {
+			*figure = r.Lacks.AtLeast(*figure)
+		}
+	}
 }
 
 func scopeOf(b *page.Cell) string {
@@ -155,6 +173,15 @@ func labelOf(b *page.Cell) page.Label {
 		l.Name, l.Path = "cap "+format.Printable(b.Cap), "/caps"
 	}
 	return l
+}
+
+// ids names the cells of the rows.
+func (v *bucketsView) ids() []limiter.CellID {
+	ids := make([]limiter.CellID, len(v.cells))
+	for i := range v.cells {
+		ids[i] = v.cells[i].ID()
+	}
+	return ids
 }
 
 // draw fills in what each row was offered in the last day: means over 20 minutes

@@ -26,7 +26,8 @@ func Routes(p *page.Site) []page.Route {
 func (s site) serve(w http.ResponseWriter, r *http.Request) {
 	cells := s.Backend.Cells()
 	v := newBucketsView(cells, parseQuery(r.URL.Query()))
-	days, err := s.Backend.Sparks(r.Context(), v.cells)
+	v.lack(s.Backend)
+	days, err := s.Backend.Sparks(r.Context(), v.ids())
 	if err != nil && !errors.Is(err, context.Canceled) {
 		// The numbers of now do not depend on the history.
 		s.Log.ErrorContext(r.Context(), "read sparklines", "err", err)

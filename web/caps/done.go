@@ -51,7 +51,7 @@ func holds(v *grlv1.CapView, act string, now time.Time) done {
 		return done{Kind: "warn", Title: "This cap is not there any more", Text: "It was lifted, or has ended."}
 	}
 	c := v.GetCap()
-	d := done{Kind: "good", Ends: format.NewStamp(time.UnixMilli(v.GetEndsAtMs()), now), Text: confirmed(v) + " confirmed."}
+	d := done{Kind: "good", Ends: format.NewStamp(time.UnixMilli(v.GetEndsAtMs()), now), Text: confirmed(v) + " confirmed." + page.UnheardText(int(v.GetClientsUnheard()))}
 	who := whose(c.GetService(), match(c))
 	switch {
 	case act == "extended":

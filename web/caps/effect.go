@@ -25,7 +25,9 @@ type forecast struct {
 	DropShare  float64 // of it, in [0, 1]
 	Sizes      sizes
 	Effect     page.Effect
-	Agree      consequence
+	// Lacks is what the figures lack of what silent zones offer.
+	Lacks page.Silence
+	Agree consequence
 	// Refused says why this person cannot place it; "": they may.
 	Refused string
 }
@@ -58,6 +60,7 @@ func (s site) forecast(r *http.Request, q *request, cells []*page.Cell) forecast
 		return f
 	}
 	f.take(answer.GetEffect())
+	f.Lacks = lacksOf(s.Backend, cells)
 	if usual, known, err := s.Backend.Usual(ctx, q.Service, q.match()); err == nil && known && usual > 0 {
 		f.Sizes.Usual = twoDigits(usual)
 	}
@@ -113,6 +116,15 @@ func problems(f page.Refusal) string {
 		return f.Title
 	}
 	return strings.Join(texts, "; ")
+}
+
+// lacksOf returns what is not known of what is offered to a service.
+func lacksOf(b page.Backend, cells []*page.Cell) page.Silence {
+	of := make([]page.Cell, 0, len(cells))
+	for _, c := range cells {
+		of = append(of, page.Cell{SilentZones: c.SilentZones})
+	}
+	return page.SilenceIn(b, of)
 }
 
 func (f *forecast) take(e *grlv1.CapEffect) {
@@ -176,7 +188,10 @@ func (f *forecast) say(q *request) {
 func (f *forecast) facts(q *request, cells []*page.Cell, now time.Time) {
 	add := func(name, value string) { f.Effect.Facts = append(f.Effect.Facts, page.Fact{Name: name, Value: value}) }
 	if f.Known {
-		add("Offered now", format.RPS(f.OfferedRPS)+" rps")
+		add("Offered now", f.Lacks.AtLeast(format.RPS(f.OfferedRPS)+" rps"))
+		for _, note := range f.Lacks.Notes() {
+			add("Not all is heard", note)
+		}
 	}
 	if already := capped(cells, q); already > 0 {
 		add("Dropped already, by running caps", format.RPS(already)+" rps")

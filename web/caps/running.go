@@ -19,7 +19,8 @@ import (
 
 // running are the caps in force and those that ramp out, ready to print.
 type running struct {
-	Note  string // how many
+	Lacks page.Silence // what the figures lack
+	Note  string       // how many
 	Rows  []runningCap
 	Pager *page.Pager // nil: all are on one page
 	// Stream is the path of the events with the same page.
@@ -70,7 +71,10 @@ func (s site) stream(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return runningContent(running{Problem: s.Refusal(r, err).Title})
 		}
-		return runningContent(newRunning(ctx, caps, owners(s.Backend.Cells(), services(caps)), number, time.Now()))
+		cells := s.Backend.Cells()
+		v := newRunning(ctx, caps, owners(cells, services(caps)), number, time.Now())
+		v.lack(s.Backend, cells)
+		return runningContent(v)
 	})
 }
 
@@ -162,7 +166,7 @@ func newRunningCap(ctx context.Context, v *grlv1.CapView, owners map[string]stri
 		Base:   c.GetId() + " " + strconv.FormatInt(v.GetEndsAtMs(), 10),
 		Longer: "/caps?" + url.Values{"extend": {c.GetId()}}.Encode() + "#extend",
 
-		Confirmed: "confirmed by " + confirmed(v),
+		Confirmed: "confirmed by " + confirmed(v) + unheard(v),
 		Permanent: permanent(c),
 		May:       page.May(ctx, grlv1connect.IncidentServiceLiftCapProcedure) && page.MayEdit(ctx, c.GetService(), owners[c.GetService()]),
 	}
@@ -185,6 +189,31 @@ func dropping(v *grlv1.CapView) string {
 		return "drops everything: " + format.RPS(offered) + " rps"
 	}
 	return "drops " + format.Share(dropped/offered) + " now: " + format.RPS(dropped) + " of " + format.RPS(offered) + " rps"
+}
+
+// lack says what the figures of the caps lack of what silent zones offer.
+func (v *running) lack(b page.Backend, cells []page.Cell) {
+	var of []page.Cell
+	for i := range cells {
+		if cells[i].Cap != "" && len(cells[i].SilentZones) > 0 {
+			of = append(of, cells[i])
+		}
+	}
+	v.Lacks = page.SilenceIn(b, of)
+	for i := range v.Rows {
+		for _, note := range v.Lacks.Notes() {
+			v.Rows[i].Now += " (" + note + ")"
+		}
+	}
+}
+
+// unheard names the sidecars of which nothing is heard, after those that
+// confirmed; "": there are none.
+func unheard(v *grlv1.CapView) string {
+	if n := v.GetClientsUnheard(); n > 0 {
+		return ", " + format.Count(uint64(n)) + " more not heard"
+	}
+	return ""
 }
 
 // confirmed says who holds a cap: "96,377 of 96,402 sidecars".

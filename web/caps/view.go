@@ -57,6 +57,7 @@ func (s site) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 	}
 	cells := s.Backend.Cells()
 	v.Running = newRunning(ctx, caps, owners(cells, services(caps)), pageOf(r), now)
+	v.Running.lack(s.Backend, cells)
 	v.Ended = s.ended(ctx, acts, now)
 	v.Switch = v.Switch.now(ctx, s.Backend.Fleet(), cells)
 	v.MayPlace = page.May(ctx, grlv1connect.IncidentServicePlaceCapProcedure)

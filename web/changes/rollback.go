@@ -238,7 +238,7 @@ func (s site) done(ctx context.Context, revision uint64) page.Notice {
 		}
 	}
 	if hosts > 0 {
-		n.Text = format.Count(have) + " of " + format.Plural(hosts, "host") + " confirmed it."
+		n.Text = page.ConfirmedText(have, hosts, fleet.Unheard)
 	}
 	return n
 }

@@ -34,7 +34,7 @@ func (s site) serve(w http.ResponseWriter, r *http.Request) {
 		var refused *connect.Error
 		switch {
 		case err == nil:
-			v.explain(answer, s.Backend.Counts().Caps, s.Backend.Fleet().PublicURL)
+			v.explain(answer, s.Backend.Counts().Caps, s.Backend.Fleet())
 			v.offer(r.Context(), cells)
 		case errors.As(err, &refused):
 			status = page.StatusOf(refused.Code())

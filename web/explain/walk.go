@@ -27,6 +27,7 @@ type view struct {
 	Answered bool
 	Steps    []step
 	Sum      string
+	Lacks    page.Silence // what the figures lack
 	Reply    reply
 	Command  string
 	Do       do
@@ -52,6 +53,12 @@ type stage struct {
 	worst   *grlv1.ExplainCell // highest ratio
 	reached float64            // share of the requests that come this far
 	shadow  bool
+	fleet   *page.Fleet
+}
+
+// load says how much of the limit of a cell is offered; see loadOf.
+func (s *stage) load(b *grlv1.BucketView) []string {
+	return loadOf(b, s.fleet.SilenceOf(b.GetSilentZones()))
 }
 
 // ratio is the share that is dropped of what reaches the stage.
@@ -66,14 +73,14 @@ func (s *stage) ratio() float64 {
 func (s *stage) dropped() float64 { return s.reached * s.ratio() }
 
 // stages groups the cells of an answer by bucket.
-func stages(a *grlv1.ExplainResponse) []stage {
+func stages(a *grlv1.ExplainResponse, fleet *page.Fleet) []stage {
 	var out []stage
 	for _, c := range a.GetCells() {
 		b := c.GetBucket()
 		last := len(out) - 1
 		if last < 0 || out[last].worst.GetBucket().GetBucket() != b.GetBucket() {
 			shadow := a.GetDisabled() || b.GetBehavior() != grlv1.Behavior_BEHAVIOR_DENY
-			out = append(out, stage{worst: c, shadow: shadow})
+			out = append(out, stage{worst: c, shadow: shadow, fleet: fleet})
 			last++
 		}
 		s := &out[last]
@@ -90,11 +97,15 @@ func stages(a *grlv1.ExplainResponse) []stage {
 	return out
 }
 
-// explain takes over the answer; caps is how many run, and publicURL where refusals
-// link to, "": nowhere.
-func (v *view) explain(a *grlv1.ExplainResponse, caps int, publicURL string) {
+// explain takes over the answer; caps is how many run.
+func (v *view) explain(a *grlv1.ExplainResponse, caps int, fleet page.Fleet) {
 	v.Answered = true
-	all := stages(a)
+	all := stages(a, &fleet)
+	var silent []string
+	for _, z := range a.GetSilent() {
+		silent = append(silent, z.GetName())
+	}
+	v.Lacks = fleet.SilenceOf(silent)
 	v.add(v.identity())
 	v.add(exempt(a))
 	if !a.GetExempt() {
@@ -111,10 +122,12 @@ func (v *view) explain(a *grlv1.ExplainResponse, caps int, publicURL string) {
 	for i := range all {
 		v.add(all[i].step(a.GetEpoch()))
 	}
-	v.Sum = sum(a, all)
+	if v.Sum = sum(a, all); v.Lacks.Missing() {
+		v.Sum += " This is what is known, " + v.Lacks.Notes()[0] + "."
+	}
 	v.Command = command(&v.question)
 	dropping := worstOf(all)
-	v.Reply = newReply(&v.question, a, dropping, publicURL)
+	v.Reply = newReply(&v.question, a, dropping, fleet.PublicURL)
 	v.Do = newDo(&v.question, a, dropping)
 }
 
@@ -175,7 +188,7 @@ func (s *stage) step(epoch uint64) step {
 		facts = append(facts, format.Printable(w.GetReason()), left(w.GetRemainingMs()))
 	}
 	if len(s.cells) == 1 {
-		facts = append(facts, load(b)...)
+		facts = append(facts, s.load(b)...)
 		if b.GetDropRatio() > 0 && b.GetDirectiveAgeMs() >= 0 {
 			facts = append(facts, fmt.Sprintf("directive %s old (epoch %s)", age(b.GetDirectiveAgeMs()), format.Count(epoch)))
 		}
@@ -233,9 +246,9 @@ func kind(noun, pattern string) string {
 	return noun
 }
 
-// load says how much of the limit is offered, where the cell is one of several
+// loadOf says how much of the limit is offered, where the cell is one of several
 // which, and what its candidate would do.
-func load(b *grlv1.BucketView) []string {
+func loadOf(b *grlv1.BucketView, lacks page.Silence) []string {
 	var facts []string
 	if i := b.GetInstance(); i != "" {
 		facts = append(facts, scopes[b.GetScope()]+format.Printable(i))
@@ -244,9 +257,9 @@ func load(b *grlv1.BucketView) []string {
 		facts = append(facts, format.Printable(c))
 	}
 	if b.GetBlock() {
-		facts = append(facts, format.RPS(b.GetOfferedRps())+" rps, all blocked")
+		facts = append(facts, lacks.AtLeast(format.RPS(b.GetOfferedRps()))+" rps, all blocked")
 	} else {
-		facts = append(facts, format.RPS(b.GetOfferedRps())+" of "+format.RPS(b.GetLimitRps())+" rps")
+		facts = append(facts, lacks.AtLeast(format.RPS(b.GetOfferedRps()))+" of "+format.RPS(b.GetLimitRps())+" rps")
 	}
 	if b.GetCandidateDroppedRps() > 0 {
 		facts = append(facts, fmt.Sprintf("the candidate of %s rps would drop %s rps more", format.RPS(b.GetCandidateRps()), format.RPS(b.GetCandidateDroppedRps())))
@@ -271,7 +284,7 @@ func (s *stage) parts() []string {
 		if i == mostParts {
 			return append(out, format.Count(len(cells)-i)+" more")
 		}
-		text := strings.Join(load(c.GetBucket()), " · ")
+		text := strings.Join(s.load(c.GetBucket()), " · ")
 		if ratio := c.GetBucket().GetDropRatio(); ratio > 0 {
 			text += " · " + format.Share(ratio)
 		}

@@ -18,7 +18,7 @@ type statsView struct {
 	Zones, ZonesOf, Silent string
 	AnySilent              bool
 	Revision               string // "r1482"; "": none yet
-	On, OnNote             string // per cent of the nodes
+	On, OnOf, OnNote       string // per cent of the nodes; "of nodes"
 	AnyRefused             bool
 	Slowest, Median        string // directives; "": none
 	Reports, Up, Down      string // a second; "": not known
@@ -30,6 +30,9 @@ func (v *view) stats() statsView {
 	s := statsView{Hosts: format.Count(f.Hosts()), Revision: "", Versions: format.Count(len(a.versions))}
 	if late := a.states[nodeLate]; late > 0 {
 		s.HostsNote = format.Plural(late, "node") + " without a report"
+	}
+	if f.Unheard > 0 {
+		s.HostsNote = join(", ", s.HostsNote, format.Count(f.Unheard)+" more in silent zones")
 	}
 	known := len(v.zones)
 	if v.zones[""] != nil { // nodes that are in none
@@ -75,6 +78,10 @@ func (v *view) addRevision(s *statsView) {
 	if a.nodes > 0 {
 		s.On = format.Share(float64(a.nodes-off) / float64(a.nodes))
 	}
+	s.OnOf = "of nodes"
+	if len(v.fleet.SilentZones) > 0 {
+		s.OnOf = "of nodes that report"
+	}
 	var notes []string
 	if off > 0 {
 		notes = append(notes, format.Count(off)+" behind")
@@ -82,6 +89,9 @@ func (v *view) addRevision(s *statsView) {
 	if refused := a.states[nodeRefused]; refused > 0 {
 		notes = append(notes, format.Count(refused)+" refused")
 		s.AnyRefused = true
+	}
+	if n := v.fleet.Unheard; n > 0 {
+		notes = append(notes, format.Plural(n, "host")+" not heard")
 	}
 	s.OnNote = strings.Join(notes, ", ")
 }
@@ -131,6 +141,10 @@ func (v *view) notices() []page.Notice {
 	}
 	if v.fleet.WarmingUp && !v.fleet.Follows {
 		out = append(out, page.Notice{Kind: "warn", Title: "Warming up: not every node has reported yet", Text: "Hosts go on with the drop ratios they have."})
+	}
+	for _, n := range v.fleet.Silence().Notices(v.now) {
+		n.Link = page.Crumb{} // it is below
+		out = append(out, n)
 	}
 	if n := v.all.states[nodeOff]; n > 0 {
 		out = append(out, page.Notice{Kind: "warn", Title: fmt.Sprintf("%s by a switch file", dropNothing(n)), Link: page.Crumb{Name: "Which", Path: "/fleet?show=off"}})

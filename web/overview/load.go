@@ -66,7 +66,8 @@ func (s site) load(ctx context.Context, w window, now time.Time) load {
 		v.Problem = "The history cannot be read now: only the last point is known."
 		line = page.Series{}
 	}
-	total := s.Backend.Total()
+	total, fleet := s.Backend.Total(), s.Backend.Fleet()
+	lacks := fleet.Silence()
 	offered, admitted := w.line(line.Offered, total.OfferedRPS), w.line(line.Admitted, total.AdmittedRPS)
 	dropped, virtual := w.line(line.Dropped, total.DroppedRPS), w.line(virtualOf(line), total.Virtual())
 	v.Plot = chart.Plot{
@@ -74,12 +75,15 @@ func (s site) load(ctx context.Context, w window, now time.Time) load {
 		From: w.from(now), Step: w.step, Steps: w.steps, Gaps: chart.Missing(w.from(now), w.step, offered),
 		Strips: []chart.Strip{
 			{Unit: "rps", Height: 168, Lines: []chart.Line{
-				{Kind: chart.Offered, Values: offered, Label: format.Size(total.OfferedRPS) + " offered"},
-				{Kind: chart.Admitted, Values: admitted, Label: format.Size(total.AdmittedRPS) + " admitted"},
+				{Kind: chart.Offered, Values: offered, Label: lacks.AtLeast(format.Size(total.OfferedRPS)) + " offered"},
+				{Kind: chart.Admitted, Values: admitted, Label: lacks.AtLeast(format.Size(total.AdmittedRPS)) + " admitted"},
 			}},
-			{Unit: "rps", Height: 60, AtLeast: 1, Lines: []chart.Line{{Kind: chart.Dropped, Values: dropped, Label: format.Size(total.DroppedRPS) + " dropped"}}},
-			{Unit: "rps", Height: 60, AtLeast: 1, Lines: []chart.Line{{Kind: chart.Virtual, Values: virtual, Label: format.Size(total.Virtual()) + " virtual"}}},
+			{Unit: "rps", Height: 60, AtLeast: 1, Lines: []chart.Line{{Kind: chart.Dropped, Values: dropped, Label: lacks.AtLeast(format.Size(total.DroppedRPS)) + " dropped"}}},
+			{Unit: "rps", Height: 60, AtLeast: 1, Lines: []chart.Line{{Kind: chart.Virtual, Values: virtual, Label: lacks.AtLeast(format.Size(total.Virtual())) + " virtual"}}},
 		},
+	}
+	if since, any := lacks.Since(now); any {
+		v.Plot.Gaps = append(v.Plot.Gaps, chart.Gap{From: since, To: now, Text: lacks.GapText(), Slim: true})
 	}
 	return v
 }

@@ -21,6 +21,7 @@ type stats struct {
 	OfOffered, VirtualOfOffered         string // shares; empty: nothing is offered
 	Over, Buckets, Near                 string // counts
 	AnyOver                             bool
+	Lacks                               []string // what the rates of now lack
 }
 
 // stat is a rate of the fleet.
@@ -34,12 +35,13 @@ type stat struct {
 func (v *stats) now(f page.Fleet, cells []page.Cell, l page.Load, n page.Counts) {
 	v.None = len(cells) == 0 && n.Buckets == 0
 	v.Unheard = len(f.Nodes) == 0 && len(f.SilentZones) == 0 && !f.WarmingUp && !slices.ContainsFunc(cells, offered)
-	virtual := l.Virtual()
+	virtual, lacks := l.Virtual(), f.Silence()
+	v.Lacks = lacks.Notes()
 	for _, p := range []struct {
 		*stat
 		rps float64
 	}{{&v.Offered, l.OfferedRPS}, {&v.Admitted, l.AdmittedRPS}, {&v.Dropped, l.DroppedRPS}, {&v.Virtual, virtual}} {
-		p.stat.Now, p.stat.Any = format.RPS(p.rps), p.rps > 0
+		p.stat.Now, p.stat.Any = lacks.AtLeast(format.RPS(p.rps)), p.rps > 0
 	}
 	v.OfOffered, v.VirtualOfOffered = "", ""
 	if l.OfferedRPS > 0 {
@@ -132,10 +134,11 @@ type overRow struct {
 	Offered, Limit string // requests per second
 	Ratio          string
 	Silent         bool // the rates are the last known ones
+	Lacks          page.Silence
 }
 
 // overRows returns the cells over their limit, the highest drop ratio first.
-func overRows(cells []page.Cell) []overRow {
+func overRows(f page.Fleet, cells []page.Cell) []overRow {
 	var over []int
 	for i := range cells {
 		if isOver(&cells[i]) {
@@ -145,10 +148,12 @@ func overRows(cells []page.Cell) []overRow {
 	var rows []overRow
 	for _, i := range page.Window(over, 0, min(len(over), shown), func(i, j int) int { return worse(&cells[i], &cells[j]) }) {
 		c := &cells[i]
+		lacks := f.SilenceOf(c.SilentZones)
 		label := page.NewLabel(c.Bucket(), c.Instance, c.Caller, strings.TrimSpace(c.Scope.String()+" "+c.Instance))
 		label.For = format.Printable(strings.Trim(c.Caller+", "+c.Class, ", "))
 		rows = append(rows, overRow{
-			Label: label, Offered: format.RPS(c.OfferedRPS), Limit: format.RPS(c.LimitRPS), Ratio: format.Share(c.Ratio), Silent: c.Silent,
+			Label: label, Offered: lacks.AtLeast(format.RPS(c.OfferedRPS)), Limit: format.RPS(c.LimitRPS), Ratio: format.Share(c.Ratio),
+			Silent: c.Silent, Lacks: lacks,
 		})
 	}
 	return rows

@@ -10,10 +10,7 @@ import (
 	"grl/web/page"
 )
 
-const (
-	shownZones     = 6    // silent zones named in a sentence
-	shownErrorText = 4000 // bytes of a load error that are shown
-)
+const shownErrorText = 4000 // bytes of a load error that are shown
 
 // tree says in a few words how the tree is.
 type tree struct {
@@ -73,7 +70,7 @@ func newTree(f page.Fleet) tree {
 func health(f page.Fleet, refused int) string {
 	switch {
 	case len(f.SilentZones) > 0:
-		return "Tree healthy except " + namedZones(f.SilentZones)
+		return "Tree healthy except " + page.ZoneNames(f.SilentZones)
 	case refused > 0:
 		return "Tree healthy, but " + format.Plural(refused, "node") + " refused the configuration"
 	case len(f.Nodes) == 0:
@@ -88,7 +85,7 @@ type notices struct {
 	All  []page.Notice
 }
 
-func newNotices(f page.Fleet) notices {
+func newNotices(f page.Fleet, now time.Time) notices {
 	v := notices{Load: newLoadError(f)}
 	add := func(kind, title, text string) {
 		v.All = append(v.All, page.Notice{Kind: kind, Title: title, Text: text})
@@ -96,7 +93,7 @@ func newNotices(f page.Fleet) notices {
 	if f.AllDisabled {
 		add("warn", "Dropping is disabled everywhere", "All requests are admitted; what limits would drop is counted. The page of caps, or grl enable --all, ends that.")
 	} else if n := len(f.Disabled); n > 0 {
-		add("warn", "Dropping is disabled for "+listed(f.Disabled), "Their requests are all admitted; what limits would drop is counted. The page of caps, or grl enable, ends that.")
+		add("warn", "Dropping is disabled for "+page.Listed(f.Disabled), "Their requests are all admitted; what limits would drop is counted. The page of caps, or grl enable, ends that.")
 	}
 	if f.WarmingUp {
 		add("warn", "Warming up: not every node has reported yet", "Rates may still be too low. Hosts go on with the drop ratios they have.")
@@ -104,51 +101,8 @@ func newNotices(f page.Fleet) notices {
 	if f.Alone {
 		add("warn", "The parent is silent", "This controller decides its part of global limits alone.")
 	}
-	if len(f.SilentZones) > 0 {
-		add("warn", "No report from "+namedZones(f.SilentZones), "Its limits go on there for a while: what is cut off decides its last share alone, then hosts hold their last ratios, decay and open. Numbers that include it are the last known ones.")
-	}
+	v.All = append(v.All, f.Silence().Notices(now)...)
 	return v
-}
-
-// namedZones returns "zone eu-2", "zones a, b and c", "zone eu-2 and region us"
-// or, of many, the first and how many more.
-func namedZones(zones []string) string {
-	zones = slices.Clone(zones)
-	slices.SortStableFunc(zones, func(a, b string) int { return isRegion(a) - isRegion(b) })
-	word := "zones "
-	switch {
-	case len(zones) == 0:
-		return ""
-	case isRegion(zones[0]) == 1:
-		word = ""
-	case len(zones) == 1 || isRegion(zones[1]) == 1:
-		word = "zone "
-	}
-	return word + listed(zones)
-}
-
-// listed returns "a, b and c" or, of many, the first and how many more.
-func listed(all []string) string {
-	names := make([]string, 0, shownZones+1)
-	for _, z := range all[:min(len(all), shownZones)] {
-		names = append(names, format.Printable(z))
-	}
-	if more := len(all) - len(names); more > 0 {
-		names = append(names, format.Count(more)+" more")
-	}
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
-
-// isRegion returns 1 if a silent zone is a region, which says so, else 0.
-func isRegion(zone string) int {
-	if strings.HasPrefix(zone, "region ") {
-		return 1
-	}
-	return 0
 }
 
 // loadError is a refused limits directory.

@@ -53,9 +53,9 @@ func firstTitle(limited bool) string {
 func (v *view) now(ctx context.Context, s site, now time.Time) {
 	fleet, cells := s.Backend.Fleet(), s.Backend.Cells()
 	v.Tree = newTree(fleet)
-	v.Notices = newNotices(fleet)
+	v.Notices = newNotices(fleet, now)
 	v.Stats.now(fleet, cells, s.Backend.Total(), s.Backend.Counts())
-	v.Over = overRows(cells)
+	v.Over = overRows(fleet, cells)
 	v.Caps = s.caps(ctx, now)
 }
 

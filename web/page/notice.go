@@ -1,11 +1,14 @@
 package page
 
+import "grl/web/format"
+
 // Notice is a fact above a page with the next step.
 type Notice struct {
-	Kind  string // "bad", "warn" or "good"
-	Title string // the fact, without a full stop
-	Text  string // the next step; empty: none
-	Link  Crumb  // to where it is done; zero: none
+	Kind  string       // "bad", "warn" or "good"
+	Title string       // the fact, without a full stop
+	Since format.Stamp // after the title; zero: none
+	Text  string       // the next step; empty: none
+	Link  Crumb        // to where it is done; zero: none
 }
 
 // role is how a notice is announced: what is wrong at once.

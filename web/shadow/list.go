@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"grl/limiter"
 	"grl/policy/verdict"
 	"grl/proto/grl/v1/grlv1connect"
 	"grl/web/chart"
@@ -24,12 +25,13 @@ type listView struct {
 	Tabs      []tab
 	Rows      []row
 	Pager     page.Pager
-	Any       bool   // something is not enforced
-	Reading   string // how much of the history was read; "": all
-	LeftOut   string // "": nothing
-	MayChoose bool   // a row can be ticked
-	Base      string // revision that the list shows
-	Parent    string // where limits are changed; "": here
+	Any       bool         // something is not enforced
+	Reading   string       // how much of the history was read; "": all
+	LeftOut   string       // "": nothing
+	MayChoose bool         // a row can be ticked
+	Base      string       // revision that the list shows
+	Parent    string       // where limits are changed; "": here
+	Lacks     page.Silence // what the history lacks of these limits
 }
 
 // tab is a verdict with its count.
@@ -57,9 +59,11 @@ type row struct {
 // newListView returns what q shows of the present evidence.
 func (s site) newListView(r *http.Request, q query) listView {
 	past := s.Backend.Past()
-	limits := collect(s.Backend.Cells(), past)
+	cells := s.Backend.Cells()
+	limits := collect(cells, past)
 	v := listView{Query: q, Any: len(limits) > 0, Base: strconv.FormatUint(s.Backend.Fleet().Revision, 10)}
 	v.Facts = factsOf(limits)
+	v.Lacks = page.SilenceIn(s.Backend, unenforced(cells))
 	if past.At.IsZero() || past.Read < 1 {
 		v.Reading = format.Share(past.Read)
 	}
@@ -82,6 +86,17 @@ func (s site) newListView(r *http.Request, q query) listView {
 		v.Rows = append(v.Rows, row)
 	}
 	return v
+}
+
+// unenforced returns the cells that the page is about.
+func unenforced(cells []page.Cell) []page.Cell {
+	var out []page.Cell
+	for i := range cells {
+		if c := &cells[i]; len(c.SilentZones) > 0 && c.Cap == "" && (c.Behavior != limiter.Deny || c.CandidateRPS > 0) {
+			out = append(out, *c)
+		}
+	}
+	return out
 }
 
 // mayPromote reports whether who looks may promote a limit here.

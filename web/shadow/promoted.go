@@ -78,7 +78,7 @@ func (s site) promoted(w http.ResponseWriter, r *http.Request) {
 	if len(v.Done) == 0 {
 		status, v.Notice = http.StatusNotFound, page.Notice{Kind: "warn", Title: "No such promotion", Link: page.Crumb{Name: "Changes", Path: "/changes"}}
 	} else {
-		v.Notice = promotedNotice(v.Done, newest, fleet)
+		v.Notice = promotedNotice(v.Done, newest, fleet, s.Backend.Fleet().Unheard)
 	}
 	p := s.Page(r, "Promoted", "/shadow")
 	p.Crumbs = []page.Crumb{{Name: "Shadow", Path: "/shadow"}, {Name: "Promoted"}}
@@ -95,7 +95,7 @@ func bare(text string) string {
 }
 
 // promotedNotice says whether it holds everywhere.
-func promotedNotice(done []doneView, newest uint64, fleet *grlv1.GetFleetResponse) page.Notice {
+func promotedNotice(done []doneView, newest uint64, fleet *grlv1.GetFleetResponse, unheard int) page.Notice {
 	n := page.Notice{Kind: "good", Title: fmt.Sprintf("Promoted %s: saved as %s and active", format.Plural(len(done), "limit"), done[0].Revision)}
 	if len(done) > 1 {
 		n.Title = fmt.Sprintf("Promoted %s: saved as %s to %s and active", format.Plural(len(done), "limit"), done[len(done)-1].Revision, done[0].Revision)
@@ -112,9 +112,9 @@ func promotedNotice(done []doneView, newest uint64, fleet *grlv1.GetFleetRespons
 			}
 		}
 	}
-	n.Text = "No host is connected."
+	n.Text = "No host is connected." + page.UnheardText(unheard)
 	if hosts > 0 {
-		n.Text = fmt.Sprintf("%s of %s confirmed it.", format.Count(hold), format.Plural(hosts, "host"))
+		n.Text = page.ConfirmedText(hold, hosts, unheard)
 	}
 	if ro := fleet.GetRollout(); ro.GetState() == grlv1.Rollout_STATE_RUNNING {
 		n.Text += fmt.Sprintf(" r%d goes out zone by zone: %d reached, %d wait.", ro.GetRevision(), len(ro.GetReached()), len(ro.GetWaiting()))
