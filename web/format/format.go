@@ -139,9 +139,14 @@ func NewStamp(t, now time.Time) Stamp {
 
 // Printable returns a name from outside with what is no character, or cannot be
 // seen, replaced by U+FFFD: control characters, and those that turn the writing
-// direction, which a <bdi> alone does not contain.
+// direction, which a <bdi> alone does not contain. In a name that is nothing but
+// space, each is printed as U+2423, an open box: nobody could see or click it.
 func Printable(name string) string {
+	blank := strings.TrimSpace(name) == ""
 	return strings.Map(func(r rune) rune {
+		if blank && unicode.Is(unicode.Zs, r) {
+			return '\u2423'
+		}
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return unicode.ReplacementChar
 		}

@@ -133,6 +133,7 @@ func TestPrintable(t *testing.T) {
 		"a\xffb":                 "a" + bad + "b",
 		"a\u202eb\u2066c":        "a" + bad + "b" + bad + "c",
 		"a\u200bb\u2028c":        "a" + bad + "b" + bad + "c",
+		" \u00a0":                "\u2423\u2423",
 		strings.Repeat("x", 300): strings.Repeat("x", 300),
 	} {
 		if got := Printable(name); got != want {
