@@ -133,7 +133,7 @@ func (s site) preview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	refused := s.check(r, &d)
-	trial, matches, err := s.tryDraft(r.Context(), d)
+	trial, matches, err := s.tryDraft(r.Context(), askerOf(r), d)
 	if page.Fragment(r) {
 		s.renderTrial(w, r, trial, err)
 		return
@@ -181,7 +181,7 @@ func (s site) check(r *http.Request, d *draft) page.Refusal {
 	return f
 }
 
-func (s site) tryDraft(ctx context.Context, d draft) (trialView, string, error) {
+func (s site) tryDraft(ctx context.Context, asker string, d draft) (trialView, string, error) {
 	if d.Faults.any() {
 		return emptyTrial("No preview: "+format.Plural(d.Faults.count(), "fault"), d.Faults.first()), "", nil
 	}
@@ -189,7 +189,7 @@ func (s site) tryDraft(ctx context.Context, d draft) (trialView, string, error) 
 	if p := d.all.of(d.Name); p != nil && string(p.GetData()) == string(d.text) {
 		saved = d.Name
 	}
-	trial, err := s.trialOf(ctx, d.text, &d.spec, d.all, d.Cell, saved)
+	trial, err := s.trialOf(ctx, asker, d.text, &d.spec, d.all, d.Cell, saved)
 	return trial, s.match(&d.spec, d.all.specs).text(), err
 }
 

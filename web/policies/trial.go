@@ -35,13 +35,13 @@ const (
 	keptTrials = 64
 )
 
-// trials runs policies on the past: one at a time for each person, a few for all,
+// trials runs policies on the past: one at a time for each asker, a few for all,
 // and each only once. It may be used concurrently.
 type trials struct {
 	slots chan struct{} // one for each that may run
 
 	mu     sync.Mutex        // guards all below
-	under  map[string]*turn  // person → the one under way
+	under  map[string]*turn  // asker → the one under way
 	done   map[string]*trial // by what was tried
 	oldest []string          // keys of done, in the order they came
 }
@@ -53,25 +53,25 @@ func newTrials() *trials {
 	return &trials{slots: make(chan struct{}, mostTrials), under: make(map[string]*turn), done: make(map[string]*trial)}
 }
 
-// errSuperseded says that the same person asked for something else meanwhile.
+// errSuperseded says that the same asker asked for something else meanwhile.
 var errSuperseded = errors.New("another preview was asked for")
 
-// begin waits for a turn; a trial of the same person that is under way is given
+// begin waits for a turn; a trial of the same asker that is under way is given
 // up. The context ends after trialTime, and end must be called.
-func (t *trials) begin(ctx context.Context, person string) (_ context.Context, end func(), _ error) {
+func (t *trials) begin(ctx context.Context, asker string) (_ context.Context, end func(), _ error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	ctx, give := context.WithCancelCause(ctx)
 	own := &turn{give}
 	t.mu.Lock()
-	if before := t.under[person]; before != nil {
+	if before := t.under[asker]; before != nil {
 		before.give(errSuperseded)
 	}
-	t.under[person] = own
+	t.under[asker] = own
 	t.mu.Unlock()
 	leave := func() {
 		t.mu.Lock()
-		if t.under[person] == own {
-			delete(t.under, person)
+		if t.under[asker] == own {
+			delete(t.under, asker)
 		}
 		t.mu.Unlock()
 		give(nil)
@@ -161,13 +161,13 @@ func keyOf(text []byte, before *policy.Spec, cell limiter.CellID, cells int, now
 
 // try runs a policy on the past of a cell, and on that of a sample of all that it
 // computes; before is what it is compared with, nil: the limit of today.
-func (s site) try(ctx context.Context, person string, text []byte, spec, before *policy.Spec, found matched, cell page.Cell) (*trial, error) {
+func (s site) try(ctx context.Context, asker string, text []byte, spec, before *policy.Spec, found matched, cell page.Cell) (*trial, error) {
 	now := time.Now()
 	key := keyOf(text, before, cell.ID(), len(found.cells), now)
 	if known := s.trials.known(key); known != nil {
 		return known, nil
 	}
-	ctx, end, err := s.trials.begin(ctx, person)
+	ctx, end, err := s.trials.begin(ctx, asker)
 	if err != nil {
 		return nil, err
 	}

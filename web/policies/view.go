@@ -60,7 +60,7 @@ func emptyTrial(problem, hint string) trialView { return trialView{Problem: prob
 // trialOf tries a policy and says what came of it. The cell is the one that is
 // asked for, else the nearest to its limit. The error is errSuperseded where nobody
 // waits for the answer any more.
-func (s site) trialOf(ctx context.Context, text []byte, spec *policy.Spec, all set, cell cellQuery, saved string) (trialView, error) {
+func (s site) trialOf(ctx context.Context, asker string, text []byte, spec *policy.Spec, all set, cell cellQuery, saved string) (trialView, error) {
 	found := s.match(spec, all.specs)
 	if len(found.cells) == 0 {
 		return emptyTrial("Cannot tell: no bucket matches", "A preview needs a bucket with history."), nil
@@ -71,15 +71,11 @@ func (s site) trialOf(ctx context.Context, text []byte, spec *policy.Spec, all s
 			shown = c
 		}
 	}
-	person := ""
-	if p := access.From(ctx).Person; p != nil {
-		person = p.Name
-	}
 	before := policyfile.Choose(all.specs, bucketOf(&shown))
 	if p := all.of(spec.Name); before != nil && before.Name == spec.Name && bytes.Equal(p.GetData(), text) {
 		before = nil // nothing is changed: there is only today to compare with
 	}
-	t, err := s.try(ctx, person, text, spec, before, found, shown)
+	t, err := s.try(ctx, asker, text, spec, before, found, shown)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		v := emptyTrial("Cannot tell: it takes longer than 2 s", "Try it on the command line.")
@@ -92,6 +88,20 @@ func (s site) trialOf(ctx context.Context, text []byte, spec *policy.Spec, all s
 			fmt.Sprintf("Of %s. A preview needs 8 days: a week to learn from, and a day to try it on.", nameOf(&t.Cell))), nil
 	}
 	return newTrialView(t, saved), nil
+}
+
+// askerOf names whose request for a preview it is, and whether for the page or its
+// region: a page that is asked for stands, whatever the one before it asks for while
+// one waits.
+func askerOf(r *http.Request) string {
+	asker := "page of "
+	if page.Fragment(r) {
+		asker = "region of "
+	}
+	if p := access.From(r.Context()).Person; p != nil {
+		asker += p.Name
+	}
+	return asker
 }
 
 // cellQuery names a cell by its query; the zero value names none.
@@ -309,7 +319,7 @@ func (s site) serveTrial(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cell := cellQuery{q.Get("bucket"), q.Get("instance"), q.Get("caller")}
-	v, err := s.trialOf(r.Context(), p.GetData(), spec, all, cell, name)
+	v, err := s.trialOf(r.Context(), askerOf(r), p.GetData(), spec, all, cell, name)
 	switch {
 	case page.Fragment(r):
 		s.renderTrial(w, r, v, err)
