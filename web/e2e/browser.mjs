@@ -27,6 +27,7 @@ export async function open(browser, url, { scripts = true, scheme = "light", wid
     hasTouch: width < 768,
   });
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000); // a machine may do other things
   page.problems = [];
   page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") page.problems.push(m.text()); });
   page.on("pageerror", (e) => page.problems.push(String(e)));
