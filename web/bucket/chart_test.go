@@ -11,6 +11,7 @@ import (
 	"grl/policy/verdict"
 	"grl/web/chart"
 	"grl/web/page"
+	"grl/web/pagetest"
 )
 
 var nan = math.NaN()
@@ -95,6 +96,12 @@ func TestChangeText(t *testing.T) {
 		{"blocked", deny, page.LimitChange{Block: true, Behavior: limiter.Deny}, "blocked"},
 		{"block ends", page.LimitChange{Block: true, Behavior: limiter.Deny}, deny, "block → 8,400"},
 		{"the same", deny, deny, ""},
+		{"new", page.LimitChange{}, deny, "created, limit 8,400"},
+		{"new in shadow", page.LimitChange{}, page.LimitChange{LimitRPS: 5}, "created in shadow, limit 5.00"},
+		{"new with a candidate", page.LimitChange{}, page.LimitChange{LimitRPS: 5, CandidateRPS: 4, Behavior: limiter.Deny}, "created, limit 5.00, candidate 4.00"},
+		{"new as a block", page.LimitChange{}, page.LimitChange{Block: true, Behavior: limiter.Deny}, "created, blocked"},
+		{"removed", deny, page.LimitChange{}, "removed"},
+		{"another one", page.LimitChange{}, page.LimitChange{}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,6 +109,55 @@ func TestChangeText(t *testing.T) {
 				t.Errorf("changeText = %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestBeforeTheBucket: nothing is known of the time before there was a bucket, but
+// what was counted; from then on nothing is nothing.
+func TestBeforeTheBucket(t *testing.T) {
+	at := func(minute int) time.Time { return monday.Add(time.Duration(minute) * time.Minute) }
+	created := []page.LimitChange{{At: at(-9)}, {At: at(17), LimitRPS: 5, Revision: 7}}
+	tests := []struct {
+		name    string
+		changes []page.LimitChange
+		offered []float64 // each five minutes
+		want    []float64
+	}{
+		{"created", created, []float64{0, 0, 0, 0, 0, 3}, []float64{nan, nan, nan, 0, 0, 3}},
+		{"it always was", []page.LimitChange{{At: at(-9), LimitRPS: 5}}, []float64{0, 0, 2}, []float64{0, 0, 2}},
+		{"counted before its first revision", created, []float64{0, 2, 0, 0, 0}, []float64{nan, 2, 0, 0, 0}},
+		{"removed and made again", []page.LimitChange{{At: at(0), LimitRPS: 5}, {At: at(5)}, {At: at(20), Block: true}}, []float64{0, 0, 0, 0, 0}, []float64{0, 0, 0, 0, 0}},
+		{"gone before", []page.LimitChange{{At: at(-9)}}, []float64{0, 0}, []float64{0, 0}},
+		{"nothing is known of it", nil, []float64{0, nan}, []float64{0, nan}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			q := page.SeriesQuery{Bucket: "payments/writes", From: monday, To: at(5 * len(tt.offered)), Step: 5 * time.Minute}
+			m := pagetest.Memory{
+				Line:    map[string]page.Series{q.Bucket: {From: monday, Step: q.Step, Offered: tt.offered, HighestSecond: tt.offered}},
+				Changes: map[string][]page.LimitChange{q.Bucket: tt.changes},
+			}
+			got, err := newLines().read(t.Context(), m, q)
+			if err != nil || !same(got.Offered, tt.want) || !same(got.HighestSecond, tt.want) {
+				t.Errorf("%v, highest %v, %v; want %v", got.Offered, got.HighestSecond, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestPeakOfWhatIsKnown: the peak of minutes is not said to be that of a day.
+func TestPeakOfWhatIsKnown(t *testing.T) {
+	for _, tt := range []struct {
+		known int // of 288
+		want  string
+	}{{288, "24 h peak 34.0 in a second"}, {0, "no history of 24 h yet"}, {1, "5 min peak 34.0 in a second"}, {60, "5 h peak 34.0 in a second"}} {
+		s := page.Series{Step: 5 * time.Minute, HighestSecond: unknown(288)}
+		for i := range tt.known {
+			s.HighestSecond[287-i] = 34
+		}
+		if got := peakNote(&s); len(got) != 1 || got[0].Text != tt.want {
+			t.Errorf("%d points known: %v, want %q", tt.known, got, tt.want)
+		}
 	}
 }
 

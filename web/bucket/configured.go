@@ -86,7 +86,8 @@ func (s site) configuration(ctx context.Context, service string, revision uint64
 func (s site) readConfiguration(ctx context.Context, service string, revision uint64) (*configured, error) {
 	c := &configured{revision: revision, service: limiter.Service{Name: service}}
 	got, err := s.Services.Config.GetConfiguration(ctx, &grlv1.GetConfigurationRequest{Revision: revision, Service: service})
-	if connect.CodeOf(err) == connect.CodeNotFound {
+	switch connect.CodeOf(err) {
+	case connect.CodeNotFound, connect.CodeInvalidArgument: // there is none, or can be none of that name
 		return c, nil
 	}
 	if err != nil {

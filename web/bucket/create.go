@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -112,10 +113,25 @@ func (p *blueprint) bucket(c *configured) (limiter.Bucket, []page.Problem) {
 	// The reader of limits files judges the rest: names, patterns, and whether the
 	// bucket goes together with the others.
 	next := with(p.ofService(c), b)
-	if _, err := limitsfile.Parse("the form", limitsfile.Normalize(next)); err != nil {
-		refuse("bucket", err.Error())
+	_, err := limitsfile.Parse("the form", limitsfile.Normalize(next))
+	var errs limitsfile.Errors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		bare := limitsfile.Error{Problem: e.Problem, Found: e.Found, Expected: e.Expected} // there is no file to have a place in
+		refuse(fieldOf(e.Key), bare.Error())
 	}
 	return b, wrong
+}
+
+// fieldOf returns the field of the form for a key of a limits file.
+func fieldOf(key string) string {
+	switch name := key[strings.LastIndex(key, ".")+1:]; name {
+	case "service", "owner", "caller", "procedure", "scope", "limit":
+		return name
+	case "per":
+		return "each"
+	}
+	return "bucket"
 }
 
 // ofService returns the service to which the bucket is added.
@@ -178,7 +194,7 @@ func (s site) effectOfNew(w http.ResponseWriter, r *http.Request) {
 	if !page.ReadForm(w, r) {
 		return
 	}
-	v, err := s.newView(r, readBlueprint(r.PostForm), true)
+	v, err := s.newView(r, readBlueprint(r.PostForm), nil, true)
 	if err != nil {
 		s.Fail(w, r, err)
 		return
@@ -191,7 +207,7 @@ func (s site) answerNew(w http.ResponseWriter, r *http.Request, status int, p bl
 		s.missingConfig(w, r)
 		return
 	}
-	v, err := s.newView(r, p, tried)
+	v, err := s.newView(r, p, refusal, tried)
 	if err != nil {
 		s.Fail(w, r, err)
 		return
@@ -202,9 +218,9 @@ func (s site) answerNew(w http.ResponseWriter, r *http.Request, status int, p bl
 	s.Render(w, r, status, showNew(frame, v))
 }
 
-// newView prepares the form; of one that was not handed in yet it does not say
-// what is missing.
-func (s site) newView(r *http.Request, p blueprint, tried bool) (newView, error) {
+// newView prepares the form, with why it was refused if it was; of one that was
+// not handed in yet it does not say what is missing.
+func (s site) newView(r *http.Request, p blueprint, refusal *page.Refusal, tried bool) (newView, error) {
 	v := newView{Form: editView{Action: "/bucket/new", Save: "Save", Discard: "/buckets", File: "limits/" + p.service + ".yaml"}}
 	c := &configured{}
 	if p.service != "" {
@@ -226,6 +242,7 @@ func (s site) newView(r *http.Request, p blueprint, tried bool) (newView, error)
 	if !tried {
 		wrong = nil
 	}
+	wrong = append(wrong, problemsOf(refusal)...)
 	v.fields(&p, wrong)
 	v.Form.fields(&b, p.draft, &outcome{}, wrong)
 	v.Form.Limit.Hint = "Requests per second that are admitted."
@@ -264,11 +281,11 @@ func (v *newView) fields(p *blueprint, wrong []page.Problem) {
 	at := refusal.At
 	v.Service = page.Field{Name: "service", Label: "Service", Value: p.service, Hint: "That is called.", Error: at("service"), Required: true}
 	v.Name = page.Field{Name: "bucket", Label: "Name", Value: p.name, Hint: "Unique in the service.", Error: at("bucket"), Required: true}
-	v.Owner = page.Field{Name: "owner", Label: "Owner", Value: p.owner, Hint: "Of a service without limits yet: whose editors may change them."}
-	v.Caller = page.Field{Name: "caller", Label: "Caller", Value: p.caller, Hint: "A name, or one that ends in *. Empty: every caller."}
-	v.Procedure = page.Field{Name: "procedure", Label: "Procedure", Value: p.procedure, Hint: "Such as payments.v1.Charges/*. Empty: every procedure."}
+	v.Owner = page.Field{Name: "owner", Label: "Owner", Value: p.owner, Hint: "Of a service without limits yet: whose editors may change them.", Error: at("owner")}
+	v.Caller = page.Field{Name: "caller", Label: "Caller", Value: p.caller, Hint: "A name, or one that ends in *. Empty: every caller.", Error: at("caller")}
+	v.Procedure = page.Field{Name: "procedure", Label: "Procedure", Value: p.procedure, Hint: "Such as payments.v1.Charges/*. Empty: every procedure.", Error: at("procedure")}
 	v.Scope = page.Field{Name: "scope", Label: "Scope", Value: p.scope, Error: at("scope")}
-	if v.Each = (page.Field{Name: "each"}); p.each {
+	if v.Each = (page.Field{Name: "each", Error: at("each")}); p.each {
 		v.Each.Value = "yes"
 	}
 }

@@ -172,8 +172,14 @@ func TestTheWeekOfAnEffect(t *testing.T) {
 		if over < 5 {
 			t.Fatalf("%d minutes over 450 rps, want at least 5 to compare", over)
 		}
-		wants(t, text, "Would drop nothing now, and "+share+" of the last 7 days.", "Dropped, last 7 days "+was+" → "+share,
-			fmt.Sprintf("Limit over 7-day peak −%.0f%% → −%.0f%%", 100*(1-300/peak), 100*(1-450/peak)))
+		_, known, _ := strings.Cut(text, "of the ")
+		known, _, _ = strings.Cut(known, " that are known.")
+		var minutes int
+		if _, err := fmt.Sscanf(known, "%d min", &minutes); err != nil || minutes < len(history.GetMinutes()) || minutes > len(history.GetMinutes())+3 {
+			t.Errorf("%q are known, want those of the history and up to 3 in which nobody called", known)
+		}
+		wants(t, text, "Would drop nothing now, and "+share+" of the "+known+" that are known.", "Dropped, "+known+" that are known "+was+" → "+share,
+			fmt.Sprintf("Limit over peak of "+known+" −%.0f%% → −%.0f%%", 100*(1-300/peak), 100*(1-450/peak)))
 		if over != wasOver {
 			wants(t, text, fmt.Sprintf("Minutes over the limit %d → %d", wasOver, over))
 		} else {

@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +44,12 @@ func (l *lines) read(ctx context.Context, b page.Backend, q page.SeriesQuery) (p
 	if err != nil {
 		return page.Series{}, err
 	}
+	changes, err := b.Limits(ctx, q.Bucket, q.Instance, q.From)
+	if err != nil {
+		return page.Series{}, err
+	}
 	series = whole(series, q)
+	forget(&series, changes)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, k := range l.kept {
@@ -67,6 +73,24 @@ func whole(s page.Series, q page.SeriesQuery) page.Series {
 		*line = out
 	}
 	return s
+}
+
+// forget makes unknown what was not counted of a time before there was the bucket:
+// that it was offered nothing is not known of requests that nobody counted. changes
+// are those of its limit since the series begins.
+func forget(s *page.Series, changes []page.LimitChange) {
+	first := slices.IndexFunc(changes, func(c page.LimitChange) bool { return there(&c) })
+	if first < 0 {
+		return
+	}
+	for i, offered := range s.Offered {
+		if s.From.Add(time.Duration(i+1)*s.Step).After(changes[first].At) || offered > 0 {
+			return
+		}
+		for _, line := range [][]float64{s.Offered, s.Admitted, s.Dropped, s.ShadowDropped, s.CandidateDropped, s.HighestSecond} {
+			line[i] = math.NaN()
+		}
+	}
 }
 
 // line returns the history of what a query looks at, up to now.

@@ -78,6 +78,12 @@ func (s site) changeMarks(ctx context.Context, q query, changes []page.LimitChan
 
 // changeText says how a limit was changed; "": it was not.
 func changeText(was, is *page.LimitChange) string {
+	switch {
+	case there(was) && !there(is):
+		return "removed"
+	case !there(was) && there(is):
+		return createdText(is)
+	}
 	var parts []string
 	say := func(name string, a, b float64) {
 		if a != b {
@@ -97,6 +103,25 @@ func changeText(was, is *page.LimitChange) string {
 		parts = append(parts, behaviorText(was.Behavior)+" → "+behaviorText(is.Behavior))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// there reports whether there was a bucket at all.
+func there(c *page.LimitChange) bool { return c.LimitRPS > 0 || c.Block }
+
+// createdText says how a bucket began.
+func createdText(is *page.LimitChange) string {
+	text := "created"
+	if is.Behavior != limiter.Deny {
+		text += " in shadow"
+	}
+	if is.Block {
+		return text + ", blocked"
+	}
+	text += ", limit " + limitText(is.LimitRPS)
+	if is.CandidateRPS > 0 {
+		text += ", candidate " + limitText(is.CandidateRPS)
+	}
+	return text
 }
 
 func limitText(rps float64) string {

@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/a-h/templ"
@@ -106,7 +107,7 @@ func (v *nowView) facts(q query, first page.Cell, owner string) {
 
 // figures fills in the numbers of now, and how they compare.
 func (s site) figures(ctx context.Context, q query, v *nowView, seen sum, b *limiter.Bucket) error {
-	day, err := s.line(ctx, q.over(usual))
+	today, err := s.line(ctx, q.over(usual))
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (s site) figures(ctx context.Context, q query, v *nowView, seen sum, b *lim
 		v.Over = overFor(hour.Offered, limits.enforced)
 	}
 	v.Figures = []figure{
-		{page.Figure{Name: "Offered", Value: seen.lacks.AtLeast(format.RPS(seen.offered)), Unit: "rps", Key: chart.Swatch(chart.Offered)}, peakNote(day.HighestSecond)},
+		{page.Figure{Name: "Offered", Value: seen.lacks.AtLeast(format.RPS(seen.offered)), Unit: "rps", Key: chart.Swatch(chart.Offered)}, peakNote(&today)},
 		{page.Figure{Name: "Admitted", Value: seen.lacks.AtLeast(format.RPS(seen.admitted)), Unit: "rps", Key: chart.Swatch(chart.Admitted)}, []note{{Text: fromLimit(&seen, b)}}},
 		limitFigure(&seen, b, limits.changes, now),
 		dropFigure(&seen),
@@ -134,13 +135,44 @@ func (s site) figures(ctx context.Context, q query, v *nowView, seen sum, b *lim
 	return nil
 }
 
-func peakNote(highest []float64) []note {
-	peak, known := highestOf(highest)
+// peakNote says the highest second of the day, or of as much of it as is known.
+func peakNote(s *page.Series) []note {
+	peak, known := highestOf(s.HighestSecond)
 	if !known {
 		return []note{{Text: "no history of 24 h yet"}}
 	}
-	return []note{{Text: "24 h peak " + format.RPS(peak) + " in a second"}}
+	span := "24 h"
+	if n := knownOf(s.HighestSecond); n < len(s.HighestSecond)*9/10 {
+		span = spanText(time.Duration(n) * s.Step)
+	}
+	return []note{{Text: span + " peak " + format.RPS(peak) + " in a second"}}
 }
+
+// knownOf counts the values of which something is known.
+func knownOf(values []float64) int {
+	n := 0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// spanText prints a span in whole minutes, in hours from two hours on, and in days
+// from two days on.
+func spanText(d time.Duration) string {
+	switch {
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return format.Plural(int(d/day), "day")
+	}
+}
+
+const day = 24 * time.Hour
 
 func highestOf(values []float64) (float64, bool) {
 	peak, known := 0.0, false

@@ -65,8 +65,16 @@ type replay struct {
 	offered, dropped float64 // requests
 	over             int     // minutes
 	peak             float64 // highest minute, requests per second
-	known            bool    // a minute was counted
+	known            int     // minutes that were counted, of the limit of which they are most
 	limit            float64 // the last one, of one limit alone; 0: several
+}
+
+// span says of which time that is: "7 days", or as much as is known of them.
+func (r *replay) span() string {
+	if r.known >= weekMinutes*9/10 {
+		return "7 days"
+	}
+	return spanText(time.Duration(r.known) * time.Minute)
 }
 
 // share is what would have been dropped, in [0, 1].
@@ -78,11 +86,11 @@ func replayed(weeks []past, b *limiter.Bucket) replay {
 	var r replay
 	for _, w := range weeks {
 		limit := limitsAt(b, w.instance)
+		r.known = max(r.known, knownOf(w.offered))
 		for i, offered := range w.offered {
 			if math.IsNaN(offered) {
 				continue
 			}
-			r.known = true
 			r.offered += 60 * offered
 			r.peak = max(r.peak, offered)
 			if over := offered - limit(w.from.Add(time.Duration(i)*time.Minute)); over > 0 {
@@ -231,15 +239,22 @@ func (o *outcome) lead() string {
 }
 
 func (o *outcome) andWeek(week float64, known bool) string {
-	switch {
-	case !known:
+	if !known {
 		return ""
-	case o.now <= 0 && week <= 0:
-		return ", and nothing of the last 7 days"
-	case o.now <= 0:
-		return ", and " + format.Share(week) + " of the last 7 days"
 	}
-	return " and " + nothing(week) + " of the last 7 days"
+	and := " and "
+	if o.now <= 0 {
+		and = ", and "
+	}
+	return and + nothing(week) + " of the " + o.last()
+}
+
+// last says of which time the share is: "last 7 days", or "4 min that are known".
+func (o *outcome) last() string {
+	if span := o.week.span(); !o.several && span != "7 days" {
+		return span + " that are known"
+	}
+	return "last 7 days"
 }
 
 // weekShare is the share of the last 7 days that would be dropped.
@@ -247,7 +262,7 @@ func (o *outcome) weekShare() (float64, bool) {
 	if o.several {
 		return max(o.predicted, 0), o.predicted >= 0
 	}
-	return o.week.share(), o.week.known && o.week.offered > 0
+	return o.week.share(), o.week.known > 0 && o.week.offered > 0
 }
 
 func nothing(share float64) string {
@@ -275,22 +290,30 @@ func (o *outcome) facts() []page.Fact {
 	if o.offeredNow > 0 && !o.silent {
 		add("Dropped now", of(o.before, o.wasNow), of(o.after, o.now))
 	}
-	if o.several || !o.week.known || o.week.offered <= 0 {
+	if o.several || o.week.known == 0 || o.week.offered <= 0 {
 		if o.several && o.predicted >= 0 {
 			add("Dropped, last 7 days", "", format.Share(o.predicted))
 		}
 		return out
 	}
-	add("Dropped, last 7 days", of(o.before, o.was.share()), of(o.after, o.week.share()))
+	add("Dropped, "+o.last(), of(o.before, o.was.share()), of(o.after, o.week.share()))
 	add("Minutes over the limit", format.Count(o.was.over), format.Count(o.week.over))
 	if o.week.limit > 0 && o.week.peak > 0 {
 		was := ""
 		if o.was.limit > 0 {
 			was = signed(o.was.limit/o.was.peak - 1)
 		}
-		add("Limit over 7-day peak", was, signed(o.week.limit/o.week.peak-1))
+		add("Limit over "+o.peakName(), was, signed(o.week.limit/o.week.peak-1))
 	}
 	return out
+}
+
+// peakName names the highest minute of the time that is known.
+func (o *outcome) peakName() string {
+	if span := o.week.span(); span != "7 days" {
+		return "peak of " + span
+	}
+	return "7-day peak"
 }
 
 // signed prints a share with its sign, in whole per cent: −19%.

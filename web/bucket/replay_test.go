@@ -151,8 +151,8 @@ func TestDroppedNow(t *testing.T) {
 func TestWhatTheEffectSays(t *testing.T) {
 	shadow := *enforced(100)
 	shadow.Behavior = limiter.Allow
-	some := replay{known: true, offered: 1000, dropped: 0.01, over: 4, peak: 1000, limit: 990}
-	none := replay{known: true, offered: 1000, peak: 1000, limit: 2000}
+	some := replay{known: weekMinutes, offered: 1000, dropped: 0.01, over: 4, peak: 1000, limit: 990}
+	none := replay{known: weekMinutes, offered: 1000, peak: 1000, limit: 2000}
 	tests := []struct {
 		name string
 		o    outcome
@@ -160,7 +160,8 @@ func TestWhatTheEffectSays(t *testing.T) {
 	}{
 		{"nothing now, little in the week", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: some}, "Would drop nothing now, and 0.001% of the last 7 days."},
 		{"nothing at all", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: none}, "Would drop nothing now, and nothing of the last 7 days."},
-		{"both", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, now: 0.529, predicted: -1, week: replay{known: true, offered: 1000, dropped: 121}}, "Would drop 52.9% now and 12.1% of the last 7 days."},
+		{"both", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, now: 0.529, predicted: -1, week: replay{known: weekMinutes, offered: 1000, dropped: 121}}, "Would drop 52.9% now and 12.1% of the last 7 days."},
+		{"a new bucket", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: replay{known: 4, offered: 1000, dropped: 121}}, "Would drop nothing now, and 12.1% of the 4 min that are known."},
 		{"no history", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, now: 0.5, predicted: -1}, "Would drop 50.0% now."},
 		{"no requests", outcome{before: enforced(9), after: enforced(10), changed: true, predicted: -1}, "Cannot tell: no requests matched in the last 7 days."},
 		{"as it is", outcome{before: enforced(9), after: enforced(9), offeredNow: 5, now: 0.153, predicted: -1}, "As it is, drops 15.3% now."},
@@ -180,8 +181,8 @@ func TestWhatTheEffectSays(t *testing.T) {
 func TestFactsOfAnEffect(t *testing.T) {
 	o := outcome{
 		before: enforced(9000), after: enforced(11_000), changed: true, offeredNow: 10_624, wasNow: 0.153, predicted: -1,
-		was:  replay{known: true, offered: 1e6, dropped: 6700, over: 413, peak: 11_121, limit: 9000},
-		week: replay{known: true, offered: 1e6, dropped: 10, over: 4, peak: 11_121, limit: 11_000},
+		was:  replay{known: weekMinutes, offered: 1e6, dropped: 6700, over: 413, peak: 11_121, limit: 9000},
+		week: replay{known: weekMinutes, offered: 1e6, dropped: 10, over: 4, peak: 11_121, limit: 11_000},
 	}
 	var got []string
 	for _, f := range o.facts() {
@@ -190,5 +191,9 @@ func TestFactsOfAnEffect(t *testing.T) {
 	want := "Dropped now: 15.3% → 0; Dropped, last 7 days: 0.67% → 0.001%; Minutes over the limit: 413 → 4; Limit over 7-day peak: −19% → −1%"
 	if text := strings.Join(got, "; "); text != want {
 		t.Errorf("facts %s, want %s", text, want)
+	}
+	o.was.known, o.week.known = 150, 150
+	if facts := o.facts(); facts[1].Name != "Dropped, 2 h that are known" || facts[3].Name != "Limit over peak of 2 h" {
+		t.Errorf("of 150 minutes: %+v", facts)
 	}
 }
