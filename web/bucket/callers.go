@@ -25,7 +25,8 @@ type tableView struct {
 	TabsName                 string
 	All, AllURL              string // a link to all rows; "": they are all here
 	Rows                     []row
-	Empty                    string // what to say where there is none
+	Since                    format.Stamp // when what is counted began; zero: it is of now
+	Empty                    string       // what to say where there is none
 }
 
 // row is one caller, zone or region, ready to print.
@@ -129,7 +130,7 @@ func (s site) callersView(ctx context.Context, q query) (tableView, error) {
 	linkCaps(ctx, q, &seen, amounts)
 	v.Unit, v.Note = "requests", "every caller gets the same drop ratio"
 	if !since.IsZero() {
-		v.Note += "; counted since " + since.UTC().Format("15:04 UTC")
+		v.Since = format.NewStamp(since, time.Now())
 	}
 	v.all(q, len(amounts), most)
 	v.Rows = rowsOf(amounts, most, "caller", format.Size)

@@ -23,6 +23,7 @@ type mark struct {
 	Name   string // of the link: r1471, RLC run 309, Cap
 	Path   string
 	Text   string
+	Until  format.Stamp // of a cap
 	Who    string
 }
 
@@ -199,7 +200,7 @@ func (s site) capMarks(ctx context.Context, q query, from time.Time) ([]mark, er
 		if !meet(match.Caller, limiter.Pattern(c.Caller)) || !meet(match.Procedure, limiter.Pattern(c.Procedure)) {
 			continue
 		}
-		out = append(out, mark{at: at, Cap: true, Name: "Cap", Path: "/caps", Text: c.text(), Who: format.Printable(e.GetActor())})
+		out = append(out, mark{at: at, Cap: true, Name: "Cap", Path: "/caps", Text: c.text(), Until: format.NewStamp(c.EndsAt, at), Who: format.Printable(e.GetActor())})
 	}
 	return out, nil
 }
@@ -216,7 +217,7 @@ func (c *placedCap) text() string {
 	if c.Block {
 		how = " blocked"
 	}
-	return format.Printable(what) + how + " until " + c.EndsAt.UTC().Format("15:04 UTC")
+	return format.Printable(what) + how
 }
 
 // meet reports whether some name may be selected by both patterns.

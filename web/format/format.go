@@ -4,6 +4,7 @@ package format
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +50,16 @@ func Share(share float64) string {
 		return ">99.9%"
 	}
 	return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+}
+
+// Headroom prints how far a limit stands above a peak, as a share of the peak, in
+// whole per cent: "25%" of 1.25 times the peak, "−19%" below it, "×12" where it is
+// more than 11 times as high. "0%" is also for what is nearly none.
+func Headroom(ratio float64) string {
+	if ratio > 11 {
+		return "×" + Size(ratio)
+	}
+	return groupThousands(strconv.Itoa(int(math.Round((ratio-1)*100)))) + "%"
 }
 
 // Count prints a whole number with commas.

@@ -141,3 +141,13 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadroom(t *testing.T) {
+	for ratio, want := range map[float64]string{
+		1.25: "25%", 0.81: "−19%", 0.998: "0%", 1: "0%", 1.004: "0%", 0.9949: "−1%", 0: "−100%", 11: "1,000%", 12: "×12", 1e9: "×1G",
+	} {
+		if got := Headroom(ratio); got != want {
+			t.Errorf("Headroom(%v) = %q, want %q", ratio, got, want)
+		}
+	}
+}

@@ -184,17 +184,12 @@ func share(v float64) string {
 	return format.Share(v)
 }
 
-// headroom prints how far a limit stands above a peak: 1.62 is "62%".
+// headroom prints how far a limit stands above a peak, if that is known.
 func headroom(ratio float64) string {
-	switch {
-	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
 		return "unknown"
-	case ratio < 1:
-		return "−" + strconv.FormatFloat((1-ratio)*100, 'f', 0, 64) + "%"
-	case ratio > 100:
-		return "×" + format.Size(ratio)
 	}
-	return strconv.FormatFloat((ratio-1)*100, 'f', 0, 64) + "%"
+	return format.Headroom(ratio)
 }
 
 // plot draws load and limits. Each point is the highest step of its span, and the

@@ -141,13 +141,7 @@ func headroomText(m *grlv1.RunResult) string {
 	if !known || peak == 0 || limit == 0 {
 		return ""
 	}
-	if limit < peak {
-		return "−" + format.Share(1-limit/peak)
-	}
-	if room := limit/peak - 1; room <= 10 {
-		return strconv.FormatFloat(math.Round(room*100), 'f', 0, 64) + "%"
-	}
-	return "×" + format.Size(limit/peak)
+	return format.Headroom(limit / peak)
 }
 
 // daysOver counts the days whose highest minute was above the new limit, and

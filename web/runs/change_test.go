@@ -19,8 +19,8 @@ func TestChange(t *testing.T) {
 	}{
 		{"a fifth more", limit(100), limit(120), false, false, "▲ 20.0%", "20%", 0},
 		{"more than a fifth", limit(100), limit(121), false, true, "▲ 21.0%", "21%", 0},
-		{"a fifth less", limit(100), limit(80), true, false, "▼ 20.0%", "−20.0%", 1},
-		{"half", limit(100), limit(50), true, true, "▼ 50.0%", "−50.0%", 2},
+		{"a fifth less", limit(100), limit(80), true, false, "▼ 20.0%", "−20%", 1},
+		{"half", limit(100), limit(50), true, true, "▼ 50.0%", "−50%", 2},
 		{"the same", limit(100), limit(100), false, false, "0", "0%", 0},
 		{"a hundred times", limit(1), limit(100), false, true, "▲ ×100", "0%", 0},
 		{"many times the load", limit(2000), limit(2500), false, true, "▲ 25.0%", "×25", 0},
@@ -33,7 +33,7 @@ func TestChange(t *testing.T) {
 		{"a candidate", limit(200), &grlv1.ComputedLimit{Rps: 200, CandidateRps: 150}, true, true, "▼ 25.0%", "50%", 0},
 		{"beside a candidate", &grlv1.ComputedLimit{Rps: 100, CandidateRps: 70}, &grlv1.ComputedLimit{Rps: 110, CandidateRps: 70}, false, false, "▲ 10.0%", "10%", 0},
 		{"nothing computed", limit(100), nil, false, false, "", "", 0},
-		{"no limit before", nil, limit(5), false, false, "", "−95.0%", 2},
+		{"no limit before", nil, limit(5), false, false, "", "−95%", 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -153,9 +153,10 @@ func TestFigures(t *testing.T) {
 			peak = max(peak, float64(p))
 		}
 		limit := m.GetAfter().GetRps()
-		headroom := fmt.Sprintf("%.0f%%", math.Round(100*(limit/peak-1)))
+		above := math.Round(100 * (limit/peak - 1))
+		headroom := fmt.Sprintf("%.0f%%", math.Abs(above))
 		if limit < peak {
-			headroom = fmt.Sprintf("−%.1f%%", 100*(1-limit/peak))
+			headroom = "−" + headroom
 		}
 		row := rowOf(t, body, m.GetBucket())
 		if !strings.Contains(row, " "+headroom+" ") {
