@@ -327,6 +327,7 @@ func TestCapsAndTheSwitch(t *testing.T) {
 func TestViewersAndFragments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, limits)
+		synctest.Wait() // what is reported and decided at this very moment is there
 		viewer := access.Person{Name: "vera", Level: access.Viewer, By: "session", Session: "1"}
 		_, body := pagetest.Get(t, s.Pages(), viewer, "/explain?"+charges, false)
 		if strings.Contains(body, "/caps?") {
