@@ -17,7 +17,7 @@ import (
 // request is the form of a cap as it was sent.
 type request struct {
 	// ID is that of the form: sent twice, it places one cap.
-	ID string
+	ID                         string
 	Service, Caller, Procedure string
 	// To is the size that is chosen and what it stood for, "quarter 240", or
 	// "block"; "": none.
