@@ -416,6 +416,10 @@ func TestRollback(t *testing.T) {
 		if _, _, text := s.get(pagetest.Admin, target, false); !strings.Contains(text, "Nothing would change") {
 			t.Errorf("once more: %s", text)
 		}
+		form.Set("seen", "4")
+		if r, text := post(pagetest.Admin); r.StatusCode != http.StatusConflict || !strings.Contains(text, "Not rolled back: there is nothing to roll back") {
+			t.Errorf("sent once more: status %d: %s", r.StatusCode, text)
+		}
 	})
 }
 

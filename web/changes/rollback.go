@@ -199,6 +199,11 @@ func (s site) rollback(w http.ResponseWriter, r *http.Request) {
 		s.showRollback(w, r, v.Refusal.Status, number, v)
 		return
 	}
+	if !answer.GetOutcome().GetChanged() {
+		v.Refusal = page.Refusal{Title: "Not rolled back: there is nothing to roll back", Text: "No revision was made.", Status: http.StatusConflict}
+		s.showRollback(w, r, v.Refusal.Status, number, v)
+		return
+	}
 	made := strconv.FormatUint(answer.GetOutcome().GetRevision().GetNumber(), 10)
 	http.Redirect(w, r, "/changes?"+url.Values{"done": {made}}.Encode(), http.StatusSeeOther)
 }
