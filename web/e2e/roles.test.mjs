@@ -264,7 +264,7 @@ const acts = [
 // shadowOf makes a bucket of a service in shadow, and returns its name when it can be
 // promoted.
 async function shadowOf(service) {
-  const form = { service, bucket: "several", caller: "nobody", scope: "global", limit: "9", behavior: "allow", reason: "new", do: "save" };
+  const form = { service, bucket: "several", caller: "no-one", scope: "global", limit: "9", behavior: "allow", reason: "new", do: "save" };
   assert.equal((await post("root", "/bucket/new", form)).status, 303);
   const name = `${service}/several`;
   while ((await get("root", `/shadow/promote?bucket=${name}`)).status === 404) await sleep(50); // the test's own time bounds this
@@ -446,7 +446,7 @@ test("a session ends at once: on another device, by an admin, with its account, 
     assert.equal((await state()).revision, revision);
 
     await admin.goto(`${fleet.url}/access/account?name=guest`);
-    await admin.getByLabel(/^Yes, delete/).check();
+    await admin.getByRole("checkbox", { name: /^Yes, delete/ }).check();
     await admin.getByRole("button", { name: "Delete the account" }).click();
     await admin.getByText("The account is deleted").waitFor();
     await out(editor, "the account is deleted");
