@@ -22,6 +22,10 @@ const printed = (name) => {
   return text.trim() === "" ? text.replace(/./gu, "\u2423") : text;
 };
 
+// shown is what of a name a page shows that was asked for it: a form takes what is
+// nothing but space as nothing.
+const shown = (name) => /^[\s\u0085]*$/u.test(name) ? "" : printed(name).slice(0, 40);
+
 let fleet, browser, root, liar, sessions;
 
 before(async () => {
@@ -267,7 +271,7 @@ const forms = {
   bucket: (n) => `/bucket?${new URLSearchParams({ name: "payments/each-caller", caller: n })}`,
 };
 
-// All of them are asked for and taken apart; every fourth is looked at, each time
+// All of them are asked for and taken apart; every eighth is looked at, each time
 // others.
 for (const [turn, [what, path]] of Object.entries(forms).entries()) {
   test(`each hostile name on ${what}`, { timeout: 900_000 }, async () => {
@@ -277,8 +281,8 @@ for (const [turn, [what, path]] of Object.entries(forms).entries()) {
         const of = `${what} of name ${i} ${JSON.stringify(name).slice(0, 60)}`;
         const { status, text } = await ask(path(name));
         assert.ok([200, 400, 404, 422].includes(status), `${of}: ${status}`);
-        assert.deepEqual(await page.evaluate(inert, [text, printed(name).slice(0, 40)]), [], of);
-        if (i % 4 !== turn) continue;
+        assert.deepEqual(await page.evaluate(inert, [text, shown(name)]), [], of);
+        if (i % 8 !== turn) continue;
         await page.goto(fleet.url + path(name), { waitUntil: "domcontentloaded" });
         await harmless(page, of);
         quiet(page, 400, 404, 422);
