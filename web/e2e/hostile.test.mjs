@@ -305,7 +305,9 @@ test("hostile names of accounts at the login, of buckets and owners, and reasons
     for (const [i, name] of names.entries()) {
       if (i % 8 !== 0) continue; // beyond 60 a minute no password is looked at
       await page.goto(`${fleet.url}/login?${new URLSearchParams({ next: name })}`);
-      await page.getByRole("textbox", { name: "Account" }).evaluate((e, n) => { e.value = n; }, name);
+      const account = page.getByRole("textbox", { name: "Account" });
+      await account.evaluate((e, n) => { e.value = n; }, name);
+      if (await account.inputValue() === "") continue; // lines end in no field, and without a name no form is sent
       await page.getByLabel("Password", { exact: true }).fill("a wrong password");
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("alert").waitFor();
@@ -370,7 +372,8 @@ const queries = {
 // sane fails unless an answer is one that helps who gets it, and soon.
 function sane({ status, headers, text, took }, what) {
   assert.ok(status < 500, `${what}: ${status} ${text.slice(0, 200)}`);
-  if (status !== 303) assert.ok(text.replace(/<[^>]*>/g, "").trim().length > 3, `${what}: ${status}, a blank page`);
+  const whole = status >= 400 || /^<!doctype/i.test(text); // a region may have nothing to say
+  if (whole) assert.ok(text.replace(/<[^>]*>/g, "").trim().length > 3, `${what}: ${status}, a blank page`);
   if (headers["content-type"]?.startsWith("text/html")) assert.match(text, /<h1|^(?!<!doctype)/i, `${what}: no heading`);
   const to = headers.location ?? "/";
   assert.match(to, /^\/(?![/\\])/, `${what}: leads to ${to}`);
