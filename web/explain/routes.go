@@ -24,7 +24,7 @@ func Routes(p *page.Site) []page.Route {
 }
 
 // serve answers a question, or with the form for one. What cannot be answered is
-// said at the field.
+// said at the field, in a region in its place.
 func (s site) serve(w http.ResponseWriter, r *http.Request) {
 	cells := s.Backend.Cells()
 	v := view{question: parseQuestion(r.URL.Query(), cells)}
@@ -36,7 +36,7 @@ func (s site) serve(w http.ResponseWriter, r *http.Request) {
 		case err == nil:
 			v.explain(answer, s.Backend.Counts().Caps, s.Backend.Fleet())
 			v.offer(r.Context(), cells)
-		case errors.As(err, &refused):
+		case errors.As(err, &refused) && !page.Fragment(r):
 			status = page.StatusOf(refused.Code())
 			v.refuse(refused.Message())
 		default:
