@@ -247,7 +247,7 @@ async function post(who, path, fields) {
 const acts = [
   { path: "/bucket/new", fields: (s) => ({ service: s, bucket: "quiet", caller: "nobody", scope: "global", limit: "9", behavior: "allow", reason: "new", do: "save" }) },
   { path: "/bucket/promote", fields: (s) => ({ name: `${s}/quiet`, reason: "promoted" }) },
-  { path: "/shadow/promote", fields: async (s) => ({ bucket: await shadowOf(s), reason: "promoted" }), fresh: true },
+  { path: "/shadow/promote", fields: async (s) => ({ bucket: await shadowOf(s), reason: "promoted", do: "promote" }), fresh: true },
   { path: "/bucket", fields: (s) => ({ name: `${s}/${services[s].bucket}`, limit: services[s].limit, behavior: "deny", reason: "edited", do: "save" }), fresh: true },
   { path: "/bucket/rollback", fields: async (s) => ({ name: `${s}/${services[s].bucket}`, revision: await editOf(s) }) },
   { path: "/caps", fields: (s) => ({ service: s, caller: "nobody", rps: "5", for: "1h", reason: "placed" }) },
