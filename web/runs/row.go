@@ -35,6 +35,7 @@ type row struct {
 	Diff                        []diff.Line
 	DiffTitle                   string
 }
+
 func newRow(m *grlv1.RunResult, i int) row {
 	service, name, _ := strings.Cut(m.GetBucket(), "/")
 	r := row{
