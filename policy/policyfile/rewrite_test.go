@@ -63,6 +63,8 @@ history: 4w
 		"a value that is no YAML":      {{"floor", "[1"}},
 		"a value with a key behind it": {{"floor", "10\nceiling: 5"}},
 		"a name that is no key":        {{"floor: 1\nx", "10"}},
+		"a name with a space behind":   {{"floor ", "10"}},
+		"a name that is a comment":     {{"# floor", "10"}},
 	} {
 		if got, err := Rewrite([]byte(file), changes); err == nil {
 			t.Errorf("%s: no error, but\n%s", name, got)
