@@ -193,7 +193,7 @@ func TestCallers(t *testing.T) {
 // change is the form of writes as it is, with a few values changed.
 func change(base uint64, values ...string) url.Values {
 	form := url.Values{
-		"name": {"payments/writes"}, "base": {fmt.Sprint(base)}, "limit": {"300"}, "candidate": {"200"}, "behavior": {"deny"}, "do": {"save"},
+		"name": {"payments/writes"}, "base": {fmt.Sprint(base)}, "limit": {"300"}, "candidate": {"200"}, "behavior": {"deny"},
 	}
 	for i := 0; i < len(values); i += 2 {
 		form.Set(values[i], values[i+1])
@@ -238,9 +238,9 @@ func TestEdit(t *testing.T) {
 		base := s.head()
 		others := [3]limiter.Bucket{s.bucketAt("reads"), s.bucketAt("each"), s.bucketAt("regional")}
 
-		r, _, text := s.post(editor, "/bucket", change(base, "limit", "600", "do", "preview"))
-		if r.StatusCode != http.StatusOK || s.head() != base {
-			t.Fatalf("the preview answers %d, and the head is r%d", r.StatusCode, s.head())
+		status, _, text := s.get(editor, "/bucket/preview?"+change(base, "limit", "600").Encode())
+		if status != http.StatusOK || s.head() != base {
+			t.Fatalf("the preview answers %d, and the head is r%d", status, s.head())
 		}
 		wants(t, text, "Would drop nothing now", "- limit: {rps: 300}", "+ limit: {rps: 600}", fmt.Sprintf("Save as r%d", base+1))
 
@@ -300,7 +300,7 @@ func TestEditIsRefused(t *testing.T) {
 			{"nothing changed", change(base), http.StatusUnprocessableEntity, []string{"Nothing changed"}},
 			{"a guard rail", change(base, "limit", "1000"), http.StatusUnprocessableEntity, []string{"Limit of 1,000 rps is above 3 times the present one, 300 rps", "An admin may pass it by force."}},
 			{"force is not for editors", change(base, "limit", "1000", "force", "yes", "reason", "must"), http.StatusForbidden, []string{"force needs the role admin"}},
-			{"no such bucket", url.Values{"name": {"payments/none"}, "base": {"1"}, "limit": {"5"}, "behavior": {"deny"}, "do": {"save"}}, http.StatusNotFound, []string{"There is no bucket payments/none"}},
+			{"no such bucket", url.Values{"name": {"payments/none"}, "base": {"1"}, "limit": {"5"}, "behavior": {"deny"}}, http.StatusNotFound, []string{"There is no bucket payments/none"}},
 		}
 		for _, tt := range tests {
 			r, body, text := s.post(editor, "/bucket", tt.form)
@@ -355,15 +355,19 @@ func TestStaleEdit(t *testing.T) {
 		}
 		// A change of another bucket is no conflict.
 		r, _, _ := s.post(editor, "/bucket", url.Values{
-			"name": {"payments/reads"}, "base": {fmt.Sprint(base)}, "limit": {"120"}, "behavior": {"allow"}, "do": {"save"},
+			"name": {"payments/reads"}, "base": {fmt.Sprint(base)}, "limit": {"120"}, "behavior": {"allow"},
 		})
 		if r.StatusCode != http.StatusSeeOther || s.bucketAt("writes").LimitRPS != 400 || s.bucketAt("reads").LimitRPS != 120 {
 			t.Fatalf("an edit of another bucket answers %d: %v, %v", r.StatusCode, s.bucketAt("writes").LimitRPS, s.bucketAt("reads").LimitRPS)
 		}
-		for _, do := range []string{"save", "preview"} {
-			r, body, text := s.post(editor, "/bucket", change(base, "limit", "500", "do", do, "reason", "mine"))
-			if r.StatusCode != http.StatusConflict || s.bucketAt("writes").LimitRPS != 400 {
-				t.Fatalf("%s of a stale edit answers %d, and the limit is %v", do, r.StatusCode, s.bucketAt("writes").LimitRPS)
+		stale := change(base, "limit", "500", "reason", "mine")
+		for _, send := range []func() (int, string, string){
+			func() (int, string, string) { r, body, text := s.post(editor, "/bucket", stale); return r.StatusCode, body, text },
+			func() (int, string, string) { return s.get(editor, "/bucket/preview?"+stale.Encode()) },
+		} {
+			status, body, text := send()
+			if status != http.StatusConflict || s.bucketAt("writes").LimitRPS != 400 {
+				t.Fatalf("a stale edit is answered %d, and the limit is %v", status, s.bucketAt("writes").LimitRPS)
 			}
 			offered := s.rows("payments/writes")[0].GetOfferedRps()
 			wants(t, text, fmt.Sprintf("Not saved: r%d changed this bucket while you were editing Nothing was overwritten.", base+1),
@@ -374,9 +378,9 @@ func TestStaleEdit(t *testing.T) {
 				t.Error("what was typed is lost")
 			}
 		}
-		r, body, text := s.post(editor, "/bucket", change(base+1, "limit", "500", "do", "preview", "reason", "mine"))
-		if r.StatusCode != http.StatusOK || !strings.Contains(body, fmt.Sprintf(`name="base" value="%d"`, base+1)) {
-			t.Fatalf("the edit on top of theirs answers %d", r.StatusCode)
+		status, body, text := s.get(editor, "/bucket/preview?"+change(base+1, "limit", "500", "reason", "mine").Encode())
+		if status != http.StatusOK || !strings.Contains(body, fmt.Sprintf(`name="base" value="%d"`, base+1)) {
+			t.Fatalf("the edit on top of theirs answers %d", status)
 		}
 		wants(t, text, "- limit: {rps: 400}", "+ limit: {rps: 500}")
 		if r, _, _ = s.post(editor, "/bucket", change(base+1, "limit", "500")); r.StatusCode != http.StatusSeeOther || s.bucketAt("writes").LimitRPS != 500 {
@@ -394,7 +398,7 @@ func TestEditOfRegions(t *testing.T) {
 			t.Error("the field of the region does not have its limit")
 		}
 		form := url.Values{
-			"name": {"payments/regional"}, "base": {fmt.Sprint(s.head())}, "limit": {"60"}, "behavior": {"deny"}, "do": {"save"},
+			"name": {"payments/regional"}, "base": {fmt.Sprint(s.head())}, "limit": {"60"}, "behavior": {"deny"},
 			"region-name-0": {"eu"}, "region-0": {""}, "region-name-1": {"us"}, "region-1": {"40"},
 		}
 		r, _, _ := s.post(editor, "/bucket", form)
@@ -462,7 +466,7 @@ func TestNewBucket(t *testing.T) {
 		}
 		wants(t, text, "Would drop 0 % of the", "+ match: {caller: price-bot}") // what is offered now
 		form := url.Values{
-			"service": {"payments"}, "bucket": {"price-bot"}, "caller": {"price-bot"}, "limit": {"240"}, "behavior": {"deny"}, "scope": {"global"}, "do": {"save"},
+			"service": {"payments"}, "bucket": {"price-bot"}, "caller": {"price-bot"}, "limit": {"240"}, "behavior": {"deny"}, "scope": {"global"},
 		}
 		for _, tt := range []struct{ field, value, want string }{
 			{"bucket", "writes", "The service has a bucket of this name already."},
@@ -545,7 +549,7 @@ func TestHostileNames(t *testing.T) {
 			}
 			form := url.Values{
 				"name": {"payments/" + name}, "service": {"payments"}, "bucket": {name}, "caller": {name}, "procedure": {name}, "owner": {name},
-				"limit": {name}, "candidate": {name}, "behavior": {"deny"}, "scope": {"global"}, "reason": {name}, "base": {name}, "revision": {name}, "do": {"save"},
+				"limit": {name}, "candidate": {name}, "behavior": {"deny"}, "scope": {"global"}, "reason": {name}, "base": {name}, "revision": {name},
 			}
 			for _, target := range []string{"/bucket", "/bucket/effect", "/bucket/promote", "/bucket/rollback", "/bucket/new", "/bucket/new/effect"} {
 				r, body, _ := s.post(pagetest.Admin, target, form)

@@ -146,12 +146,19 @@ func (s site) serveNew(w http.ResponseWriter, r *http.Request) {
 	s.answerNew(w, r, http.StatusOK, suggested(r.URL.Query()), nil, false)
 }
 
-// create takes the form of a new bucket, or shows what it would do.
+// create takes the form of a new bucket.
 func (s site) create(w http.ResponseWriter, r *http.Request) {
-	if !page.ReadForm(w, r) {
-		return
+	if page.ReadForm(w, r) {
+		s.answerCreate(w, r, readBlueprint(r.PostForm), false)
 	}
-	p := readBlueprint(r.PostForm)
+}
+
+// previewNew shows the form of a new bucket with what it would do.
+func (s site) previewNew(w http.ResponseWriter, r *http.Request) {
+	s.answerCreate(w, r, readBlueprint(r.URL.Query()), true)
+}
+
+func (s site) answerCreate(w http.ResponseWriter, r *http.Request, p blueprint, preview bool) {
 	if s.Services.Config == nil {
 		s.missingConfig(w, r)
 		return
@@ -166,7 +173,7 @@ func (s site) create(w http.ResponseWriter, r *http.Request) {
 	case len(wrong) > 0:
 		s.answerNew(w, r, http.StatusUnprocessableEntity, p, &page.Refusal{Title: counted(len(wrong)), Problems: wrong}, true)
 		return
-	case r.PostForm.Get("do") != "save":
+	case preview:
 		s.answerNew(w, r, http.StatusOK, p, nil, true)
 		return
 	}

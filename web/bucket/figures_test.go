@@ -149,7 +149,7 @@ func TestTheWeekOfAnEffect(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		s.pause()
 		time.Sleep(3 * time.Minute) // until all minutes were written
-		_, _, text := s.post(editor, "/bucket/effect", change(s.head(), "limit", "450", "do", ""))
+		_, _, text := s.post(editor, "/bucket/effect", change(s.head(), "limit", "450"))
 		history, err := s.view().GetHistory(t.Context(), &grlv1.GetHistoryRequest{Bucket: "payments/writes"})
 		if err != nil {
 			t.Fatal(err)

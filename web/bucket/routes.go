@@ -28,11 +28,13 @@ func Routes(p *page.Site) []page.Route {
 		{Pattern: "GET /bucket/zoom", Procedure: read, Serve: s.serveZoom},
 		{Pattern: "GET /bucket/series.json", Procedure: read, Serve: s.serveJSON},
 		{Pattern: "GET /bucket/series.csv", Procedure: read, Serve: s.serveCSV},
+		{Pattern: "GET /bucket/preview", Procedure: apply, Serve: s.preview},
 		{Pattern: "POST /bucket", Procedure: apply, Serve: s.save},
 		{Pattern: "POST /bucket/effect", Procedure: apply, Serve: s.effect},
 		{Pattern: "POST /bucket/promote", Procedure: grlv1connect.ConfigServicePromoteProcedure, Serve: s.promote},
 		{Pattern: "POST /bucket/rollback", Procedure: grlv1connect.ConfigServiceRollbackProcedure, Serve: s.rollback},
 		{Pattern: "GET /bucket/new", Procedure: apply, Serve: s.serveNew},
+		{Pattern: "GET /bucket/new/preview", Procedure: apply, Serve: s.previewNew},
 		{Pattern: "POST /bucket/new", Procedure: apply, Serve: s.create},
 		{Pattern: "POST /bucket/new/effect", Procedure: apply, Serve: s.effectOfNew},
 	}

@@ -20,26 +20,33 @@ func sent(w http.ResponseWriter, r *http.Request) (query, url.Values, bool) {
 	return readQuery(url.Values{"name": {r.PostForm.Get("name")}}), r.PostForm, true
 }
 
-// save takes the form that changes the bucket, or shows what it would do.
+// save takes the form that changes the bucket.
 func (s site) save(w http.ResponseWriter, r *http.Request) {
-	q, form, ok := sent(w, r)
-	if !ok {
-		return
+	if q, form, ok := sent(w, r); ok {
+		s.answerChange(w, r, q, readDraft(form), false)
 	}
-	d := readDraft(form)
+}
+
+// preview shows the form with what it would do. It is asked for, not sent, so that
+// one can come back to it.
+func (s site) preview(w http.ResponseWriter, r *http.Request) {
+	form := r.URL.Query()
+	s.answerChange(w, r, readQuery(url.Values{"name": {form.Get("name")}}), readDraft(form), true)
+}
+
+func (s site) answerChange(w http.ResponseWriter, r *http.Request, q query, d draft, preview bool) {
 	c, b, after, refusal := s.change(r, q, &d)
 	switch {
 	case refusal != nil:
 		s.refuseOr(w, r, q, d, refusal)
 		return
 	case limitsfile.BucketText(b) == limitsfile.BucketText(after):
-		if form.Get("do") == "save" {
+		if !preview {
 			refusal = &page.Refusal{Title: "Nothing changed", Text: "The form says what the bucket has already."}
 		}
 		s.refuseOr(w, r, q, d, refusal)
 		return
 	}
-	preview := form.Get("do") != "save"
 	got, err := s.apply(r.Context(), c, *after, d, preview)
 	if err != nil {
 		refused := s.Refusal(r, err)

@@ -458,10 +458,7 @@ func TestPreviewWithoutScripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
 		f := url.Values{"service": {"shop"}, "caller": {"bot"}, "rps": {"600"}, "for": {"4h"}, "reason": {"kept <b>"}}
-		status, body, _ := w.post(editor, "/caps/effect", f)
-		if status != 200 {
-			t.Fatalf("status %d: %s", status, words(body))
-		}
+		body, _ := w.get(editor, "/caps/preview?"+f.Encode(), false)
 		bot := w.offered("bot")
 		near(t, "share dropped", number(t, words(body), `Would drop ([\d.]+)% of bot now\.`)/100, (bot-600)/bot, 0.01)
 		kept := form(t, body)
@@ -470,7 +467,7 @@ func TestPreviewWithoutScripts(t *testing.T) {
 				t.Errorf("%s = %q, want %q", name, kept.Get(name), f.Get(name))
 			}
 		}
-		if !strings.Contains(body, `formaction="/caps/effect"`) {
+		if !strings.Contains(body, `formmethod="get" formaction="/caps/preview"`) {
 			t.Error("no button to preview")
 		}
 		if len(w.caps()) != 0 {

@@ -245,12 +245,12 @@ func form(v view) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !v.Scripts {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<button class=\"button button--wide\" formaction=\"/caps/effect\">Preview</button> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<button class=\"button button--wide\" formmethod=\"get\" formaction=\"/caps/preview\">Preview</button> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<noscript><button class=\"button button--wide\" formaction=\"/caps/effect\">Preview</button></noscript>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<noscript><button class=\"button button--wide\" formmethod=\"get\" formaction=\"/caps/preview\">Preview</button></noscript>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

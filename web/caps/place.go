@@ -110,17 +110,18 @@ func fields(f *page.Refusal) map[string]string {
 	return errs
 }
 
-// preview says what the cap of a form would do: to htmx the parts of the form
-// that say it, else the page.
+// preview shows the page with what the cap of its form would do. It is asked for,
+// not sent, so that one can come back to it.
 func (s site) preview(w http.ResponseWriter, r *http.Request) {
+	s.show(w, r, http.StatusOK, view{Request: posted(r.URL.Query())})
+}
+
+// effect answers with the parts of the form that say what its cap would do.
+func (s site) effect(w http.ResponseWriter, r *http.Request) {
 	if !page.ReadForm(w, r) {
 		return
 	}
 	v := view{Request: posted(r.PostForm), Scripts: true}
-	if !page.Fragment(r) {
-		s.show(w, r, http.StatusOK, v)
-		return
-	}
 	q, now := &v.Request, time.Now()
 	cells := cellsOf(s.Backend.Cells(), q.Service)
 	v.Forecast = s.forecast(r, q, cells)

@@ -42,6 +42,10 @@ test("a bucket in shadow is enforced, with the evidence beside the button", { ti
   const page = await open(browser, address(fleet, bucket));
   const r = await head(fleet) + 1;
   const evidence = page.locator("section:has(#evidence-title)");
+  await until("the history was read", async () => {
+    await page.reload();
+    return !/is being read/.test(await evidence.innerText());
+  });
   assert.match(await evidence.innerText(), /Safe to enforce\s+Would have dropped nothing in 35 days/);
   await evidence.getByLabel("Reason").fill("judged for weeks");
   await evidence.getByRole("button", { name: "Enforce the limit" }).click();
@@ -139,7 +143,7 @@ for (const [scripts, names] of [[true, ["bucket-3", "bucket-8"]], [false, ["buck
 test("a roll back says first what it would do, and happens once", { timeout }, async () => {
   const bucket = "payments/checkout-charge";
   const r = await head(fleet) + 1;
-  const raised = await post(fleet, "/bucket", { name: bucket, base: String(r - 1), limit: "60", behavior: "deny", reason: "more", do: "save" });
+  const raised = await post(fleet, "/bucket", { name: bucket, base: String(r - 1), limit: "60", behavior: "deny", reason: "more" });
   assert.equal(raised.status, 303);
   await admitted(fleet, "us-1", checkout);
   const page = await open(browser, fleet.url + "/changes");
@@ -269,7 +273,7 @@ test("a wrong value of a new bucket is said at its field, and what was typed sta
   quiet(page, 422);
   await accessible(page, "a new bucket with two wrong fields");
   await page.context().close();
-  const right = { service: "payments", bucket: "odd", owner: "", caller: "someone", procedure: "", scope: "global", limit: "5", behavior: "allow", reason: "r", do: "save" };
+  const right = { service: "payments", bucket: "odd", owner: "", caller: "someone", procedure: "", scope: "global", limit: "5", behavior: "allow", reason: "r" };
   for (const [name, values] of wrong) {
     const answer = await post(fleet, "/bucket/new", { ...right, ...values });
     const html = await answer.text();

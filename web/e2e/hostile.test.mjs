@@ -78,7 +78,7 @@ const evil = {
   "/caps/disable": { all: "yes", why: "evil" },
   "/access/account": { new: "yes", name: "mallory", role: "admin", password: "a password of mallory" },
   "/account/tokens": { name: "evil", role: "admin", days: "366" },
-  "/bucket": { name: "payments/everything", base: "1", limit: "4000", behavior: "deny", reason: "evil", do: "save" },
+  "/bucket": { name: "payments/everything", base: "1", limit: "4000", behavior: "deny", reason: "evil" },
   "/policies/save": { as: "yaml", base: "0", text: "name: evil\nkind: peak\nmatch: {service: payments}\n", reason: "evil" },
   "/theme": { theme: "dark", next: "/" },
 };
