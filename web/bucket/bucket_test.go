@@ -362,7 +362,10 @@ func TestStaleEdit(t *testing.T) {
 		}
 		stale := change(base, "limit", "500", "reason", "mine")
 		for _, send := range []func() (int, string, string){
-			func() (int, string, string) { r, body, text := s.post(editor, "/bucket", stale); return r.StatusCode, body, text },
+			func() (int, string, string) {
+				r, body, text := s.post(editor, "/bucket", stale)
+				return r.StatusCode, body, text
+			},
 			func() (int, string, string) { return s.get(editor, "/bucket/preview?"+stale.Encode()) },
 		} {
 			status, body, text := send()
