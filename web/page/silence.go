@@ -148,14 +148,13 @@ func silentNotice(zones []quiet, text string, now time.Time) Notice {
 		names, longest = append(names, z.name), max(longest, z.since)
 	}
 	n := Notice{Kind: "warn", Title: "No report from " + ZoneNames(names), Text: text, Link: Crumb{Name: "What its hosts do", Path: "/fleet"}}
+	since := " since"
 	if len(zones) > 1 {
-		n.Link.Name = "What their hosts do"
+		n.Link.Name, since = "What their hosts do", ", the first since"
 	}
 	if longest > 0 {
 		n.Since = format.NewStamp(now.Add(-longest), now)
-		if n.Title += " since"; len(zones) > 1 {
-			n.Title = strings.TrimSuffix(n.Title, " since") + ", the first since"
-		}
+		n.Title += since
 	}
 	return n
 }
