@@ -1,6 +1,8 @@
 package roles_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,5 +151,50 @@ func TestDetailsPassThroughRegions(t *testing.T) {
 			// At least those of the first ten seconds.
 			near(t, "requests by caller that "+controller+" knows of", min(float64(offered), want), want, 0.02)
 		}
+	})
+}
+
+// A zone of a region that falls silent is told of above the region too, in
+// figures and alerts, until its aggregator is back.
+func TestSilentZoneOfARegionIsKnownAbove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newRegions(t, regional, 200, 200)
+		f.offer(time.Minute)
+		silent := func(when, want string) {
+			t.Helper()
+			var got []string
+			for _, z := range f.Fleet().GetSilent() {
+				got = append(got, fmt.Sprintf("%s of %s, counted %v", z.GetName(), z.GetRegion(), z.GetCounted()))
+			}
+			if s := strings.Join(got, "; "); s != want {
+				t.Errorf("%s: silent are %q, want %q", when, s, want)
+			}
+			for _, b := range f.Buckets() {
+				lacks := want != "" && b.GetBucket() == "shop/all" // nobody calls the other
+				if got := len(b.GetSilentZones()) == 1; got != lacks {
+					t.Errorf("%s: %s lacks %q", when, b.GetBucket(), b.GetSilentZones())
+				}
+			}
+		}
+		silent("at first", "")
+		f.Stop("aggregator-eu2")
+		f.offer(2 * time.Second)
+		silent("while it counts", "eu2 of eu, counted true")
+		f.offer(32 * time.Second)
+		silent("when it does not any more", "eu2 of eu, counted false")
+		f.wantLoud("without an aggregator", "FIRING HOST_LOST eu2\nFIRING DIRECTIVE_STALE eu2")
+
+		f.Stop("eu")
+		f.offer(2 * time.Second)
+		silent("without the region", "region eu of eu, counted true")
+		f.Region("eu")
+		f.offer(20 * time.Second)
+		silent("with it again", "eu2 of eu, counted false")
+
+		f.Aggregator("aggregator-eu2", "eu2", "eu", "eu")
+		f.offer(settling)
+		silent("back", "")
+		f.offer(80 * time.Second)
+		f.wantLoud("with the aggregator again", "")
 	})
 }

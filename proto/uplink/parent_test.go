@@ -46,11 +46,10 @@ func (s *source) Contains() Contains      { return s.contains }
 func (s *source) Roster() uint64          { return s.roster }
 func (s *source) Sign(m *grlv1.Report)    { m.ConfigRevision = 7 }
 
-func (s *source) Nodes(time.Time) []*grlv1.Node {
-	if s.alone {
-		return nil
+func (s *source) Call(_ time.Time, m *grlv1.Report) {
+	if !s.alone {
+		m.Nodes = []*grlv1.Node{{Name: "host"}}
 	}
-	return []*grlv1.Node{{Name: "host"}}
 }
 
 func (s *source) offer(p *Parent, cell int, rps float64) {

@@ -22,9 +22,9 @@ type Source interface {
 	Counts(cell int) law.Counts
 	// Contains says what Rate and Counts contain now.
 	Contains() Contains
-	// Nodes returns the node's children for the fleet's view, and Roster a
-	// number that changes with what they show.
-	Nodes(now time.Time) []*grlv1.Node
+	// Call names in a report the node's children, and which of its zones are
+	// silent, for the fleet's view. Roster is a number that changes with that.
+	Call(now time.Time, m *grlv1.Report)
 	Roster() uint64
 	// Sign says in a report which configuration and directives the node holds.
 	Sign(m *grlv1.Report)
@@ -114,7 +114,7 @@ func (p *Parent) warming(now time.Time, s Source) *grlv1.Report {
 // call adds the nodes to a report if the parent's view of them may be old.
 func (p *Parent) call(now time.Time, s Source, m *grlv1.Report) {
 	if p.roster != s.Roster() || now.Sub(p.rosterAt) >= rosterEvery {
-		m.Nodes = s.Nodes(now)
+		s.Call(now, m)
 		m.NoNodes = len(m.GetNodes()) == 0
 		p.roster, p.rosterAt = s.Roster(), now
 	}

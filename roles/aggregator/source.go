@@ -32,7 +32,7 @@ func (n *node) Contains() uplink.Contains {
 	return uplink.Contains{Rates: n.received, Counts: n.released}
 }
 
-// Roster counts changes of what Nodes shows.
+// Roster counts changes of what Call names.
 func (n *node) Roster() uint64 { return n.roster }
 
 // Sign says in a report which configuration and directives the node holds.
@@ -44,9 +44,9 @@ func (n *node) Sign(m *grlv1.Report) {
 	}
 }
 
-// Nodes returns the hosts for the fleet's view.
-func (n *node) Nodes(now time.Time) []*grlv1.Node {
-	out := make([]*grlv1.Node, 0, len(n.hosts))
+// Call names the hosts in a report, for the fleet's view.
+func (n *node) Call(now time.Time, m *grlv1.Report) {
+	m.Nodes = make([]*grlv1.Node, 0, len(n.hosts))
 	bytes := 0
 	for h := range n.hosts {
 		node := &grlv1.Node{
@@ -70,9 +70,8 @@ func (n *node) Nodes(now time.Time) []*grlv1.Node {
 		if bytes += proto.Size(node) + tag; bytes > rosterBytes {
 			break
 		}
-		out = append(out, node)
+		m.Nodes = append(m.Nodes, node)
 	}
-	return out
 }
 
 // hello returns what the node says of itself on a new stream to a parent.

@@ -113,6 +113,12 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 // changed takes in that a child came or went.
 func (n *node) changed() {
 	n.resize()
+	n.recall()
+}
+
+// recall has the parent told anew which nodes there are, and which zones are
+// silent.
+func (n *node) recall() {
 	if n.region != nil {
 		n.region.roster++
 	}
@@ -241,6 +247,9 @@ func (n *node) take(now time.Time, c *child, m *grlv1.Report) {
 	}
 	if len(m.GetNodes()) > 0 || m.GetNoNodes() {
 		c.nodes, c.nodesAt = m.GetNodes(), now
+		if c.zone.regional && !m.GetWarming() {
+			n.hearSilences(now, c.zone, m.GetSilences())
+		}
 		n.resize()
 	}
 }

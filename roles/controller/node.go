@@ -77,10 +77,11 @@ type zone struct {
 	name, region string
 	regional     bool
 	sum          law.Zone
-	live         int       // aggregators with a stream that sent sums
-	kept         []*child  // lost ones whose last sums still count
-	lost         time.Time // the last one with a stream left; zero: there is one
-	silence      *silence  // what was known when it fell silent; nil: it has not, or just now
+	live         int          // aggregators with a stream that sent sums
+	kept         []*child     // lost ones whose last sums still count
+	lost         time.Time    // the last one with a stream left; zero: there is one
+	silence      *silence     // what was known when it fell silent; nil: it has not, or just now
+	below        []silentZone // of a region: its silent zones, as it told of them last
 }
 
 // bootKey names one start of an aggregator. A boot id alone would let one that
@@ -341,6 +342,7 @@ func (n *node) age(now time.Time) {
 				continue
 			}
 			z.sum.Leave(&c.sums)
+			n.recall()
 		}
 		z.kept = kept
 	}

@@ -59,8 +59,9 @@ func (n *node) partOf(now time.Time, z *zone, cells []int, b *limiter.Bucket, in
 	if p.Silent {
 		p.SilentFor = now.Sub(z.lost)
 		p.AutonomousFor = max(0, law.DeciderSilent+law.Autonomy-p.SilentFor)
-		p.Counted = z.counted()
-		seen = seen || b != nil && z.offeredTo(b, instance)
+		s := z.fallen()
+		p.Counted = s.counted
+		seen = seen || b != nil && s.offeredTo(b, instance)
 	}
 	return p, seen
 }

@@ -35,7 +35,7 @@ type region struct {
 	epoch   uint64            // highest of the parent's decider that was heard
 	below   uint64            // the highest that a child has heard
 	sizes   []*grlv1.ZoneSize // the parent's
-	roster  uint64            // counts changes of which nodes there are
+	roster  uint64            // counts changes of which nodes there are, and which zones are silent
 	refused refusal
 }
 

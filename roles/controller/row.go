@@ -93,7 +93,7 @@ func matchText(b *limiter.Bucket) string {
 // glance is what all rows of one moment have in common.
 type glance struct {
 	now    time.Time
-	silent []*zone                  // of all cells
+	silent []silentZone             // of all cells
 	ages   map[*voice]time.Duration // of the last directive of each
 }
 

@@ -9,6 +9,16 @@ import (
 	grlv1 "grl/proto/grl/v1"
 )
 
+// silentZone is a zone from which nothing comes any more.
+type silentZone struct {
+	name, region string
+	lost         time.Time
+	counted      bool          // its last known rates are still in the sums
+	offered      map[part]bool // what it offered to; nil: nobody knows
+	below        bool          // it is one of a region: offered is what that offered to
+	hosts        int           // that it had, as far as that is known
+}
+
 // silence is what was known of a zone when nothing came from it any more.
 type silence struct {
 	offered map[part]bool // what it offered to
@@ -27,20 +37,36 @@ func (n *node) noteSilence(now time.Time) {
 			z.silence = nil
 		case z.silence == nil && !z.lost.IsZero():
 			z.silence = n.newSilence(now, z)
+			n.recall()
 		}
 	}
 }
 
 func (n *node) newSilence(now time.Time, z *zone) *silence {
-	s := &silence{offered: make(map[part]bool)}
-	n.cells.Each(func(i int, id limiter.CellID) {
-		if z.sum.Rate(now, i).Offered > 0 {
-			s.offered[part{id.Bucket, id.Instance}] = true
-			s.offered[part{id.Bucket, ""}] = true
-		}
-	})
+	s := &silence{offered: n.offeredBy(now, z)}
 	for _, c := range z.kept {
 		s.hosts += int(c.hosts())
+	}
+	return s
+}
+
+// offeredBy returns what a zone offers to.
+func (n *node) offeredBy(now time.Time, z *zone) map[part]bool {
+	offered := make(map[part]bool)
+	n.cells.Each(func(i int, id limiter.CellID) {
+		if z.sum.Rate(now, i).Offered > 0 {
+			offered[part{id.Bucket, id.Instance}] = true
+			offered[part{id.Bucket, ""}] = true
+		}
+	})
+	return offered
+}
+
+// fallen returns the zone as a silent one.
+func (z *zone) fallen() silentZone {
+	s := silentZone{name: z.name, region: z.region, lost: z.lost, counted: len(z.kept) > 0}
+	if z.silence != nil {
+		s.offered, s.hosts = z.silence.offered, z.silence.hosts
 	}
 	return s
 }
@@ -48,27 +74,33 @@ func (n *node) newSilence(now time.Time, z *zone) *silence {
 // offeredTo reports whether a silent zone offered something to a bucket before,
 // or may have, if nobody knows: a cap may be younger than the silence. The
 // instance "" stands for any.
-func (z *zone) offeredTo(b *limiter.Bucket, instance string) bool {
-	if z.silence == nil || b.Cap != nil {
-		return instance == "" || instance == b.Instance(z.name, z.region)
+func (s *silentZone) offeredTo(b *limiter.Bucket, instance string) bool {
+	own := instance == "" || instance == b.Instance(s.name, s.region)
+	switch {
+	case s.offered == nil || b.Cap != nil:
+		return own
+	case s.below:
+		return own && s.offered[part{b.FullName(), instance}]
 	}
-	return z.silence.offered[part{b.FullName(), instance}]
+	return s.offered[part{b.FullName(), instance}]
 }
 
-// counted reports whether the last known rates of a silent zone are still in the
-// sums.
-func (z *zone) counted() bool { return len(z.kept) > 0 }
-
-// silent returns the zones from which nothing comes any more, by name.
-func (n *node) silent(now time.Time) []*zone {
-	var out []*zone
+// silent returns the zones from which nothing comes any more, by name: those of
+// regions below too, as long as the region itself reports.
+func (n *node) silent(now time.Time) []silentZone {
+	var out []silentZone
 	for _, z := range n.order {
 		if z.live == 0 && !z.lost.IsZero() && now.Sub(z.lost) < forgetZone {
-			out = append(out, z)
+			out = append(out, z.fallen())
+		}
+		if z.live > 0 {
+			out = append(out, z.below...)
 		}
 	}
-	out = append(out, n.neverBack(now)...)
-	slices.SortFunc(out, func(a, b *zone) int { return strings.Compare(a.name, b.name) })
+	for _, z := range n.neverBack(now) {
+		out = append(out, z.fallen())
+	}
+	slices.SortFunc(out, func(a, b silentZone) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -84,37 +116,85 @@ func (n *node) neverBack(now time.Time) []*zone {
 	return out
 }
 
-// isBelow reports whether a zone is one of a region that reports.
+// isBelow reports whether a zone is one of a region that reports, be it a silent
+// one.
 func (n *node) isBelow(zone string) bool {
 	for c := range n.children {
-		for _, m := range c.nodes {
-			if c.zone.regional && m.GetZone() == zone {
-				return true
-			}
+		if c.zone.regional && named(c.zone.below, zone) {
+			return true
+		}
+	}
+	return n.reportsBelow(zone)
+}
+
+// reportsBelow reports whether a region tells of nodes in a zone.
+func (n *node) reportsBelow(zone string) bool {
+	for c := range n.children {
+		if c.zone.regional && slices.ContainsFunc(c.nodes, func(m *grlv1.Node) bool { return m.GetZone() == zone }) {
+			return true
 		}
 	}
 	return false
 }
 
+func named(zones []silentZone, name string) bool {
+	return slices.ContainsFunc(zones, func(s silentZone) bool { return s.name == name })
+}
+
+// hearSilences takes in which zones of a region are silent. The region does not say
+// what they offered to: it is no more than what the region did when it told of
+// them first, if their rates were in its sums then. A controller of the region that
+// begins may not know of a zone: it stays silent until somebody is in it.
+func (n *node) hearSilences(now time.Time, region *zone, silences []*grlv1.Silence) {
+	before := region.below
+	region.below = nil
+	var offered map[part]bool
+	for _, m := range silences[:min(len(silences), mostSilent)] {
+		if limiter.CheckName(m.GetZone()) != nil || n.zones[m.GetZone()] != nil || m.GetSilentMs() >= uint64(forgetZone.Milliseconds()) {
+			continue // it cannot be, or reports here, or is forgotten
+		}
+		lasts := time.Duration(m.GetSilentMs()) * time.Millisecond
+		s := silentZone{name: m.GetZone(), region: region.region, lost: now.Add(-lasts), counted: m.GetCounted(), hosts: int(m.GetHosts()), below: true}
+		switch at := slices.IndexFunc(before, func(b silentZone) bool { return b.name == s.name }); {
+		case at >= 0:
+			s.offered = before[at].offered
+		case s.counted:
+			if offered == nil {
+				offered = n.offeredBy(now, region)
+			}
+			s.offered = offered
+		}
+		region.below = append(region.below, s)
+	}
+	for _, s := range before {
+		here := n.zones[s.name] != nil || n.reportsBelow(s.name)
+		if here || named(region.below, s.name) || now.Sub(s.lost) >= forgetZone || len(region.below) >= mostSilent {
+			continue
+		}
+		s.counted = false
+		region.below = append(region.below, s)
+	}
+}
+
 // offering returns which of some silent zones offered something to a cell of b
 // before. What they offer now is not in its figures, but for a while as it was
 // last.
-func offering(silent []*zone, b *limiter.Bucket, id limiter.CellID) []string {
+func offering(all []silentZone, b *limiter.Bucket, id limiter.CellID) []string {
 	var names []string
-	for _, z := range silent {
-		if z.offeredTo(b, id.Instance) {
-			names = append(names, z.name)
+	for i := range all {
+		if all[i].offeredTo(b, id.Instance) {
+			names = append(names, all[i].name)
 		}
 	}
 	return names
 }
 
 // silentMessages returns the silent zones that are named as the API has them.
-func silentMessages(now time.Time, silent []*zone, named func(zone string) bool) []*grlv1.SilentZone {
+func silentMessages(now time.Time, all []silentZone, named func(zone string) bool) []*grlv1.SilentZone {
 	var out []*grlv1.SilentZone
-	for _, z := range silent {
-		if named(z.name) {
-			out = append(out, &grlv1.SilentZone{Name: z.name, Region: z.region, SilentMs: now.Sub(z.lost).Milliseconds(), Counted: z.counted()})
+	for _, s := range all {
+		if named(s.name) {
+			out = append(out, &grlv1.SilentZone{Name: s.name, Region: s.region, SilentMs: now.Sub(s.lost).Milliseconds(), Counted: s.counted})
 		}
 	}
 	return out
@@ -123,10 +203,8 @@ func silentMessages(now time.Time, silent []*zone, named func(zone string) bool)
 // unheard returns how many hosts the silent zones had, as far as that is known.
 func (n *node) unheard(now time.Time) int {
 	hosts := 0
-	for _, z := range n.silent(now) {
-		if z.silence != nil {
-			hosts += z.silence.hosts
-		}
+	for _, s := range n.silent(now) {
+		hosts += s.hosts
 	}
 	return hosts
 }

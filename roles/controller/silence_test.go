@@ -2,9 +2,13 @@ package controller
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"grl/limiter"
 	"grl/limiter/law"
@@ -181,4 +185,147 @@ func TestZoneThatDoesNotComeBack(t *testing.T) {
 			t.Errorf("when it is there it names %v, want none", got)
 		}
 	})
+}
+
+// belowText says which zones are silent, and what lacks them.
+func (w *world) belowText() string {
+	n, now := w.up.n, w.up.now
+	var lines []string
+	all := n.silent(now)
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("%s of %s for %v, counted %v, hosts %d", s.name, s.region, now.Sub(s.lost), s.counted, s.hosts))
+	}
+	for _, id := range []limiter.CellID{
+		cellOf(0), {Bucket: "pay/each", Caller: "web"}, {Bucket: "pay/zonal"}, {Bucket: "pay/zonal", Instance: "eu1"}, {Bucket: "pay/zonal", Instance: "eu2"},
+		{Bucket: "pay/regional", Instance: "eu"}, {Bucket: "pay/regional", Instance: "us"},
+	} {
+		for _, zone := range offering(all, n.buckets[id.Bucket], id) {
+			lines = append(lines, id.Bucket+" "+id.Instance+" lacks "+zone)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestSilentZoneOfARegion follows a zone of a region at the parent of that: it is
+// told of, and what the region offered to when it fell silent is marked. One that
+// begins meanwhile does not know what that was.
+func TestSilentZoneOfARegion(t *testing.T) {
+	w := newWorld(t)
+	c := newSpeaker("c", "eu2", 5)
+	c.hello.Region = "eu"
+	join := func() {
+		c.join(w.eu.rig)
+		c.c.nodes = []*grlv1.Node{{Role: grlv1.Role_ROLE_CLIENT, Name: "h1", Zone: "eu2"}, {Role: grlv1.Role_ROLE_CLIENT, Name: "h2", Zone: "eu2"}}
+	}
+	join()
+	live := true
+	rounds := func(many int) {
+		for range many {
+			w.a.report(said{cellOf(0), 100, law.Counts{}}, said{limiter.CellID{Bucket: "pay/zonal", Instance: "eu1"}, 10, law.Counts{}})
+			w.b.report(said{cellOf(0), 100, law.Counts{}}, said{limiter.CellID{Bucket: "pay/each", Caller: "web"}, 5, law.Counts{}})
+			if live {
+				c.report(
+					said{cellOf(0), 50, law.Counts{}}, said{limiter.CellID{Bucket: "pay/zonal", Instance: "eu2"}, 10, law.Counts{}},
+					said{limiter.CellID{Bucket: "pay/regional", Instance: "eu"}, 5, law.Counts{}},
+				)
+			}
+			w.pass(law.T)
+			w.round()
+		}
+	}
+	check := func(when string, offered float64, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(strings.Join(want, "\n"), w.belowText()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		if got := w.up.rps(cellOf(0)); got != offered {
+			t.Errorf("%s: %v rps, want %v", when, got, offered)
+		}
+	}
+	lacks := []string{"pay/b0  lacks eu2", "pay/zonal  lacks eu2", "pay/zonal eu2 lacks eu2", "pay/regional eu lacks eu2"}
+	silent := func(of string, lacks ...string) []string { return append([]string{"eu2 of eu for " + of}, lacks...) }
+
+	rounds(3)
+	check("before", 250)
+	w.eu.n.leave(w.eu.now, c.c)
+	live = false
+	rounds(1)
+	check("while it counts", 250, silent("1s, counted true, hosts 2", lacks...)...)
+	rounds(29)
+	check("when it does not any more", 200, silent("30s, counted false, hosts 2", lacks...)...)
+
+	w.up.n.leave(w.up.now, w.eu.c)
+	w.up.n.renew(w.up.now)
+	check("without the region", 200, "region eu of eu for 0s, counted true, hosts 0",
+		"pay/b0  lacks region eu", "pay/zonal  lacks region eu", "pay/zonal eu1 lacks region eu")
+	w.eu.join()
+	rounds(1)
+	check("with it again", 200, silent("31s, counted false, hosts 2", lacks...)...)
+
+	held := w.up.n.config
+	w.up.start(2, held)
+	w.up.warm()
+	for _, r := range []*regional{w.eu, w.us} {
+		r.c = nil
+		r.join()
+	}
+	rounds(1)
+	check("at a new parent", 200, silent("32s, counted false, hosts 2",
+		"pay/b0  lacks eu2", "pay/each  lacks eu2", "pay/zonal  lacks eu2", "pay/zonal eu2 lacks eu2", "pay/regional eu lacks eu2")...)
+
+	join()
+	live = true
+	rounds(1)
+	check("back", 250)
+}
+
+// What a region may say of its zones without harm.
+func TestSilencesAreTakenWithCare(t *testing.T) {
+	w := newWorld(t)
+	d := newSpeaker("d", "direct", 6)
+	d.join(w.up)
+	region := w.eu.c.zone
+	var told []*grlv1.Silence
+	for i := range mostSilent {
+		told = append(told, &grlv1.Silence{Zone: fmt.Sprint("z", i)})
+	}
+	for name, m := range map[string]*grlv1.Silence{
+		"no name":          {Zone: ""},
+		"no zone's name":   {Zone: "region us"},
+		"a hostile name":   {Zone: "a\x1b[2J"},
+		"one that is here": {Zone: "direct"},
+		"long forgotten":   {Zone: "old", SilentMs: uint64(forgetZone.Milliseconds())},
+		"for ever":         {Zone: "old", SilentMs: math.MaxUint64},
+	} {
+		w.up.n.hearSilences(w.up.now, region, []*grlv1.Silence{m, {Zone: "eu2"}})
+		if len(region.below) != 1 || region.below[0].name != "eu2" {
+			t.Errorf("%s: took %v", name, region.below)
+		}
+	}
+	region.below = nil
+	w.up.n.hearSilences(w.up.now, region, append(told, &grlv1.Silence{Zone: "more"}))
+	if len(region.below) != mostSilent {
+		t.Errorf("took %d, want %d", len(region.below), mostSilent)
+	}
+	w.up.n.hearSilences(w.up.now, region, nil)
+	if len(region.below) != mostSilent {
+		t.Errorf("of what is not told any more %d are left, want all: nobody is there", len(region.below))
+	}
+	for i, m := range told {
+		m.Zone = fmt.Sprint("other", i)
+	}
+	told[0].Zone = "z7"
+	w.up.n.hearSilences(w.up.now, region, told)
+	if len(region.below) != mostSilent || named(region.below, "z8") {
+		t.Errorf("of as many others it has %d", len(region.below))
+	}
+	w.eu.c.nodes = []*grlv1.Node{{Zone: "z7"}}
+	w.up.n.hearSilences(w.up.now, region, nil)
+	if len(region.below) != mostSilent-1 || named(region.below, "z7") {
+		t.Errorf("with a node in z7 there are %d, want all but that", len(region.below))
+	}
+	w.up.n.hearSilences(w.up.now.Add(forgetZone), region, nil)
+	if len(region.below) != 0 {
+		t.Errorf("a day later there are %d, want none", len(region.below))
+	}
 }

@@ -52,13 +52,24 @@ func (s source) Contains() uplink.Contains {
 	return uplink.Contains{Rates: s.received, Counts: s.region.released}
 }
 
-// Roster counts changes of which nodes there are; how they are is told from time
-// to time.
+// Roster counts changes of which nodes there are and which zones are silent; how
+// nodes are is told from time to time.
 func (s source) Roster() uint64 { return s.region.roster }
 
-// Nodes returns all nodes of the region: aggregators first, since the parent
-// counts them.
-func (s source) Nodes(now time.Time) []*grlv1.Node {
+// Call names in a report all nodes of the region, and which of its zones are
+// silent.
+func (s source) Call(now time.Time, m *grlv1.Report) {
+	m.Nodes = s.called(now)
+	for _, z := range s.silent(now) {
+		m.Silences = append(m.Silences, &grlv1.Silence{
+			Zone: z.name, SilentMs: uint64(now.Sub(z.lost).Milliseconds()), Counted: z.counted, Hosts: uint32(z.hosts),
+		})
+	}
+}
+
+// called returns all nodes of the region, as far as there is room: aggregators
+// first, since the parent counts them.
+func (s source) called(now time.Time) []*grlv1.Node {
 	all := s.tree(now)
 	slices.SortStableFunc(all, func(a, b *grlv1.Node) int { return int(b.GetRole()) - int(a.GetRole()) })
 	bytes := 0

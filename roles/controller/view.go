@@ -45,7 +45,7 @@ func (v view) Fleet() page.Fleet {
 	f.SilentFor, f.SilentIn, f.SilentCounted = make(map[string]time.Duration), make(map[string]string), make(map[string]bool)
 	for _, z := range v.node.silent(now) {
 		f.SilentZones = append(f.SilentZones, z.name)
-		f.SilentFor[z.name], f.SilentIn[z.name], f.SilentCounted[z.name] = now.Sub(z.lost), z.region, z.counted()
+		f.SilentFor[z.name], f.SilentIn[z.name], f.SilentCounted[z.name] = now.Sub(z.lost), z.region, z.counted
 	}
 	f.Unheard = v.node.unheard(now)
 	f.Alone, f.Follows = v.node.alone(), !v.node.leads

@@ -845,7 +845,10 @@ type Report struct {
 	// some.
 	DisabledHere bool `protobuf:"varint,20,opt,name=disabled_here,json=disabledHere,proto3" json:"disabled_here,omitempty"`
 	// There are no nodes: an empty list does not say whether it is left out.
-	NoNodes       bool `protobuf:"varint,21,opt,name=no_nodes,json=noNodes,proto3" json:"no_nodes,omitempty"`
+	NoNodes bool `protobuf:"varint,21,opt,name=no_nodes,json=noNodes,proto3" json:"no_nodes,omitempty"`
+	// With the nodes of a regional controller: its zones that had an aggregator
+	// within the last day and have none now.
+	Silences      []*Silence `protobuf:"bytes,22,rep,name=silences,proto3" json:"silences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1027,6 +1030,85 @@ func (x *Report) GetNoNodes() bool {
 	return false
 }
 
+func (x *Report) GetSilences() []*Silence {
+	if x != nil {
+		return x.Silences
+	}
+	return nil
+}
+
+// Silence is a zone below the sender from which nothing comes any more.
+type Silence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Zone  string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
+	// For how long, when this was sent.
+	SilentMs uint64 `protobuf:"varint,2,opt,name=silent_ms,json=silentMs,proto3" json:"silent_ms,omitempty"`
+	// Its last known rates still count in the sums.
+	Counted bool `protobuf:"varint,3,opt,name=counted,proto3" json:"counted,omitempty"`
+	// Hosts that it had, as far as that is known.
+	Hosts         uint32 `protobuf:"varint,4,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Silence) Reset() {
+	*x = Silence{}
+	mi := &file_grl_v1_tree_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Silence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Silence) ProtoMessage() {}
+
+func (x *Silence) ProtoReflect() protoreflect.Message {
+	mi := &file_grl_v1_tree_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Silence.ProtoReflect.Descriptor instead.
+func (*Silence) Descriptor() ([]byte, []int) {
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Silence) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *Silence) GetSilentMs() uint64 {
+	if x != nil {
+		return x.SilentMs
+	}
+	return 0
+}
+
+func (x *Silence) GetCounted() bool {
+	if x != nil {
+		return x.Counted
+	}
+	return false
+}
+
+func (x *Silence) GetHosts() uint32 {
+	if x != nil {
+		return x.Hosts
+	}
+	return 0
+}
+
 // Node is what a parent knows of one of its children.
 type Node struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1058,7 +1140,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_grl_v1_tree_proto_msgTypes[7]
+	mi := &file_grl_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1152,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[7]
+	mi := &file_grl_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1165,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Node) GetRole() Role {
@@ -1212,7 +1294,7 @@ type Detail struct {
 
 func (x *Detail) Reset() {
 	*x = Detail{}
-	mi := &file_grl_v1_tree_proto_msgTypes[8]
+	mi := &file_grl_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1306,7 @@ func (x *Detail) String() string {
 func (*Detail) ProtoMessage() {}
 
 func (x *Detail) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[8]
+	mi := &file_grl_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1319,7 @@ func (x *Detail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detail.ProtoReflect.Descriptor instead.
 func (*Detail) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Detail) GetWindowMs() uint32 {
@@ -1274,7 +1356,7 @@ type BucketCallers struct {
 
 func (x *BucketCallers) Reset() {
 	*x = BucketCallers{}
-	mi := &file_grl_v1_tree_proto_msgTypes[9]
+	mi := &file_grl_v1_tree_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1368,7 @@ func (x *BucketCallers) String() string {
 func (*BucketCallers) ProtoMessage() {}
 
 func (x *BucketCallers) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[9]
+	mi := &file_grl_v1_tree_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1381,7 @@ func (x *BucketCallers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketCallers.ProtoReflect.Descriptor instead.
 func (*BucketCallers) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BucketCallers) GetBucket() string {
@@ -1335,7 +1417,7 @@ type CallerCounts struct {
 
 func (x *CallerCounts) Reset() {
 	*x = CallerCounts{}
-	mi := &file_grl_v1_tree_proto_msgTypes[10]
+	mi := &file_grl_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1429,7 @@ func (x *CallerCounts) String() string {
 func (*CallerCounts) ProtoMessage() {}
 
 func (x *CallerCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[10]
+	mi := &file_grl_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1442,7 @@ func (x *CallerCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerCounts.ProtoReflect.Descriptor instead.
 func (*CallerCounts) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{10}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CallerCounts) GetCaller() string {
@@ -1402,7 +1484,7 @@ type ServicePairs struct {
 
 func (x *ServicePairs) Reset() {
 	*x = ServicePairs{}
-	mi := &file_grl_v1_tree_proto_msgTypes[11]
+	mi := &file_grl_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1496,7 @@ func (x *ServicePairs) String() string {
 func (*ServicePairs) ProtoMessage() {}
 
 func (x *ServicePairs) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[11]
+	mi := &file_grl_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1509,7 @@ func (x *ServicePairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicePairs.ProtoReflect.Descriptor instead.
 func (*ServicePairs) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ServicePairs) GetService() string {
@@ -1462,7 +1544,7 @@ type PairCounts struct {
 
 func (x *PairCounts) Reset() {
 	*x = PairCounts{}
-	mi := &file_grl_v1_tree_proto_msgTypes[12]
+	mi := &file_grl_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1556,7 @@ func (x *PairCounts) String() string {
 func (*PairCounts) ProtoMessage() {}
 
 func (x *PairCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[12]
+	mi := &file_grl_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1569,7 @@ func (x *PairCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairCounts.ProtoReflect.Descriptor instead.
 func (*PairCounts) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PairCounts) GetCaller() string {
@@ -1554,7 +1636,7 @@ type Directive struct {
 
 func (x *Directive) Reset() {
 	*x = Directive{}
-	mi := &file_grl_v1_tree_proto_msgTypes[13]
+	mi := &file_grl_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1648,7 @@ func (x *Directive) String() string {
 func (*Directive) ProtoMessage() {}
 
 func (x *Directive) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[13]
+	mi := &file_grl_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1661,7 @@ func (x *Directive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Directive.ProtoReflect.Descriptor instead.
 func (*Directive) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Directive) GetDecider() string {
@@ -1716,7 +1798,7 @@ type Configuration struct {
 
 func (x *Configuration) Reset() {
 	*x = Configuration{}
-	mi := &file_grl_v1_tree_proto_msgTypes[14]
+	mi := &file_grl_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1810,7 @@ func (x *Configuration) String() string {
 func (*Configuration) ProtoMessage() {}
 
 func (x *Configuration) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[14]
+	mi := &file_grl_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1823,7 @@ func (x *Configuration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Configuration.ProtoReflect.Descriptor instead.
 func (*Configuration) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Configuration) GetEpoch() uint64 {
@@ -1858,7 +1940,7 @@ type Cap struct {
 
 func (x *Cap) Reset() {
 	*x = Cap{}
-	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	mi := &file_grl_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +1952,7 @@ func (x *Cap) String() string {
 func (*Cap) ProtoMessage() {}
 
 func (x *Cap) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[15]
+	mi := &file_grl_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +1965,7 @@ func (x *Cap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cap.ProtoReflect.Descriptor instead.
 func (*Cap) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cap) GetId() string {
@@ -1981,7 +2063,7 @@ type ZoneSize struct {
 
 func (x *ZoneSize) Reset() {
 	*x = ZoneSize{}
-	mi := &file_grl_v1_tree_proto_msgTypes[16]
+	mi := &file_grl_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2075,7 @@ func (x *ZoneSize) String() string {
 func (*ZoneSize) ProtoMessage() {}
 
 func (x *ZoneSize) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[16]
+	mi := &file_grl_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2088,7 @@ func (x *ZoneSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneSize.ProtoReflect.Descriptor instead.
 func (*ZoneSize) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ZoneSize) GetZone() string {
@@ -2044,7 +2126,7 @@ type Service struct {
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_grl_v1_tree_proto_msgTypes[17]
+	mi := &file_grl_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2138,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[17]
+	mi := &file_grl_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2151,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Service) GetName() string {
@@ -2124,7 +2206,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_grl_v1_tree_proto_msgTypes[18]
+	mi := &file_grl_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2218,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[18]
+	mi := &file_grl_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2231,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Match) GetCaller() string {
@@ -2202,7 +2284,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	mi := &file_grl_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2296,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[19]
+	mi := &file_grl_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2309,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Bucket) GetName() string {
@@ -2386,7 +2468,7 @@ type Tier struct {
 
 func (x *Tier) Reset() {
 	*x = Tier{}
-	mi := &file_grl_v1_tree_proto_msgTypes[20]
+	mi := &file_grl_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2480,7 @@ func (x *Tier) String() string {
 func (*Tier) ProtoMessage() {}
 
 func (x *Tier) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[20]
+	mi := &file_grl_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2493,7 @@ func (x *Tier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tier.ProtoReflect.Descriptor instead.
 func (*Tier) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Tier) GetName() string {
@@ -2453,7 +2535,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_grl_v1_tree_proto_msgTypes[21]
+	mi := &file_grl_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2547,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[21]
+	mi := &file_grl_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2560,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Limit) GetRps() float64 {
@@ -2509,7 +2591,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_grl_v1_tree_proto_msgTypes[22]
+	mi := &file_grl_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2603,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_grl_v1_tree_proto_msgTypes[22]
+	mi := &file_grl_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2616,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_grl_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_grl_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Cost) GetSource() isCost_Source {
@@ -2633,7 +2715,7 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\adecider\x18\x01 \x01(\tR\adecider\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x04R\x04step\"\xc0\x05\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\"\xed\x05\n" +
 	"\x06Report\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12#\n" +
 	"\x05taken\x18\x02 \x03(\v2\r.grl.v1.TakenR\x05taken\x12!\n" +
@@ -2657,7 +2739,13 @@ const file_grl_v1_tree_proto_rawDesc = "" +
 	"\rconfig_serial\x18\x12 \x01(\x04R\fconfigSerial\x12(\n" +
 	"\x10excess_micro_rps\x18\x13 \x03(\x04R\x0eexcessMicroRps\x12#\n" +
 	"\rdisabled_here\x18\x14 \x01(\bR\fdisabledHere\x12\x19\n" +
-	"\bno_nodes\x18\x15 \x01(\bR\anoNodes\"\x8b\x04\n" +
+	"\bno_nodes\x18\x15 \x01(\bR\anoNodes\x12+\n" +
+	"\bsilences\x18\x16 \x03(\v2\x0f.grl.v1.SilenceR\bsilences\"j\n" +
+	"\aSilence\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x1b\n" +
+	"\tsilent_ms\x18\x02 \x01(\x04R\bsilentMs\x12\x18\n" +
+	"\acounted\x18\x03 \x01(\bR\acounted\x12\x14\n" +
+	"\x05hosts\x18\x04 \x01(\rR\x05hosts\"\x8b\x04\n" +
 	"\x04Node\x12 \n" +
 	"\x04role\x18\x01 \x01(\x0e2\f.grl.v1.RoleR\x04role\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2835,7 +2923,7 @@ func file_grl_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_grl_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_grl_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_grl_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_grl_v1_tree_proto_goTypes = []any{
 	(Role)(0),             // 0: grl.v1.Role
 	(Enforce)(0),          // 1: grl.v1.Enforce
@@ -2849,68 +2937,70 @@ var file_grl_v1_tree_proto_goTypes = []any{
 	(*CellName)(nil),      // 9: grl.v1.CellName
 	(*Taken)(nil),         // 10: grl.v1.Taken
 	(*Report)(nil),        // 11: grl.v1.Report
-	(*Node)(nil),          // 12: grl.v1.Node
-	(*Detail)(nil),        // 13: grl.v1.Detail
-	(*BucketCallers)(nil), // 14: grl.v1.BucketCallers
-	(*CallerCounts)(nil),  // 15: grl.v1.CallerCounts
-	(*ServicePairs)(nil),  // 16: grl.v1.ServicePairs
-	(*PairCounts)(nil),    // 17: grl.v1.PairCounts
-	(*Directive)(nil),     // 18: grl.v1.Directive
-	(*Configuration)(nil), // 19: grl.v1.Configuration
-	(*Cap)(nil),           // 20: grl.v1.Cap
-	(*ZoneSize)(nil),      // 21: grl.v1.ZoneSize
-	(*Service)(nil),       // 22: grl.v1.Service
-	(*Match)(nil),         // 23: grl.v1.Match
-	(*Bucket)(nil),        // 24: grl.v1.Bucket
-	(*Tier)(nil),          // 25: grl.v1.Tier
-	(*Limit)(nil),         // 26: grl.v1.Limit
-	(*Cost)(nil),          // 27: grl.v1.Cost
-	nil,                   // 28: grl.v1.Bucket.WeightsEntry
-	nil,                   // 29: grl.v1.Limit.RegionsRpsEntry
+	(*Silence)(nil),       // 12: grl.v1.Silence
+	(*Node)(nil),          // 13: grl.v1.Node
+	(*Detail)(nil),        // 14: grl.v1.Detail
+	(*BucketCallers)(nil), // 15: grl.v1.BucketCallers
+	(*CallerCounts)(nil),  // 16: grl.v1.CallerCounts
+	(*ServicePairs)(nil),  // 17: grl.v1.ServicePairs
+	(*PairCounts)(nil),    // 18: grl.v1.PairCounts
+	(*Directive)(nil),     // 19: grl.v1.Directive
+	(*Configuration)(nil), // 20: grl.v1.Configuration
+	(*Cap)(nil),           // 21: grl.v1.Cap
+	(*ZoneSize)(nil),      // 22: grl.v1.ZoneSize
+	(*Service)(nil),       // 23: grl.v1.Service
+	(*Match)(nil),         // 24: grl.v1.Match
+	(*Bucket)(nil),        // 25: grl.v1.Bucket
+	(*Tier)(nil),          // 26: grl.v1.Tier
+	(*Limit)(nil),         // 27: grl.v1.Limit
+	(*Cost)(nil),          // 28: grl.v1.Cost
+	nil,                   // 29: grl.v1.Bucket.WeightsEntry
+	nil,                   // 30: grl.v1.Limit.RegionsRpsEntry
 }
 var file_grl_v1_tree_proto_depIdxs = []int32{
 	7,  // 0: grl.v1.JoinRequest.hello:type_name -> grl.v1.Hello
 	11, // 1: grl.v1.JoinRequest.report:type_name -> grl.v1.Report
-	13, // 2: grl.v1.JoinRequest.detail:type_name -> grl.v1.Detail
-	18, // 3: grl.v1.JoinResponse.directive:type_name -> grl.v1.Directive
-	19, // 4: grl.v1.JoinResponse.configuration:type_name -> grl.v1.Configuration
+	14, // 2: grl.v1.JoinRequest.detail:type_name -> grl.v1.Detail
+	19, // 3: grl.v1.JoinResponse.directive:type_name -> grl.v1.Directive
+	20, // 4: grl.v1.JoinResponse.configuration:type_name -> grl.v1.Configuration
 	0,  // 5: grl.v1.Hello.role:type_name -> grl.v1.Role
 	8,  // 6: grl.v1.Hello.heard:type_name -> grl.v1.Heard
 	11, // 7: grl.v1.Hello.confirmed:type_name -> grl.v1.Report
 	10, // 8: grl.v1.Report.taken:type_name -> grl.v1.Taken
 	9,  // 9: grl.v1.Report.names:type_name -> grl.v1.CellName
-	12, // 10: grl.v1.Report.nodes:type_name -> grl.v1.Node
-	0,  // 11: grl.v1.Node.role:type_name -> grl.v1.Role
-	14, // 12: grl.v1.Detail.buckets:type_name -> grl.v1.BucketCallers
-	16, // 13: grl.v1.Detail.services:type_name -> grl.v1.ServicePairs
-	15, // 14: grl.v1.BucketCallers.callers:type_name -> grl.v1.CallerCounts
-	15, // 15: grl.v1.BucketCallers.rest:type_name -> grl.v1.CallerCounts
-	17, // 16: grl.v1.ServicePairs.pairs:type_name -> grl.v1.PairCounts
-	9,  // 17: grl.v1.Directive.names:type_name -> grl.v1.CellName
-	22, // 18: grl.v1.Configuration.services:type_name -> grl.v1.Service
-	21, // 19: grl.v1.Configuration.zones:type_name -> grl.v1.ZoneSize
-	20, // 20: grl.v1.Configuration.caps:type_name -> grl.v1.Cap
-	23, // 21: grl.v1.Cap.match:type_name -> grl.v1.Match
-	26, // 22: grl.v1.Cap.limit:type_name -> grl.v1.Limit
-	1,  // 23: grl.v1.Service.enforce:type_name -> grl.v1.Enforce
-	23, // 24: grl.v1.Service.exempt:type_name -> grl.v1.Match
-	24, // 25: grl.v1.Service.buckets:type_name -> grl.v1.Bucket
-	23, // 26: grl.v1.Bucket.match:type_name -> grl.v1.Match
-	4,  // 27: grl.v1.Bucket.scope:type_name -> grl.v1.Scope
-	26, // 28: grl.v1.Bucket.limit:type_name -> grl.v1.Limit
-	2,  // 29: grl.v1.Bucket.behavior:type_name -> grl.v1.Behavior
-	27, // 30: grl.v1.Bucket.cost:type_name -> grl.v1.Cost
-	3,  // 31: grl.v1.Bucket.share:type_name -> grl.v1.Share
-	28, // 32: grl.v1.Bucket.weights:type_name -> grl.v1.Bucket.WeightsEntry
-	25, // 33: grl.v1.Bucket.tiers:type_name -> grl.v1.Tier
-	29, // 34: grl.v1.Limit.regions_rps:type_name -> grl.v1.Limit.RegionsRpsEntry
-	5,  // 35: grl.v1.TreeService.Join:input_type -> grl.v1.JoinRequest
-	6,  // 36: grl.v1.TreeService.Join:output_type -> grl.v1.JoinResponse
-	36, // [36:37] is the sub-list for method output_type
-	35, // [35:36] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	13, // 10: grl.v1.Report.nodes:type_name -> grl.v1.Node
+	12, // 11: grl.v1.Report.silences:type_name -> grl.v1.Silence
+	0,  // 12: grl.v1.Node.role:type_name -> grl.v1.Role
+	15, // 13: grl.v1.Detail.buckets:type_name -> grl.v1.BucketCallers
+	17, // 14: grl.v1.Detail.services:type_name -> grl.v1.ServicePairs
+	16, // 15: grl.v1.BucketCallers.callers:type_name -> grl.v1.CallerCounts
+	16, // 16: grl.v1.BucketCallers.rest:type_name -> grl.v1.CallerCounts
+	18, // 17: grl.v1.ServicePairs.pairs:type_name -> grl.v1.PairCounts
+	9,  // 18: grl.v1.Directive.names:type_name -> grl.v1.CellName
+	23, // 19: grl.v1.Configuration.services:type_name -> grl.v1.Service
+	22, // 20: grl.v1.Configuration.zones:type_name -> grl.v1.ZoneSize
+	21, // 21: grl.v1.Configuration.caps:type_name -> grl.v1.Cap
+	24, // 22: grl.v1.Cap.match:type_name -> grl.v1.Match
+	27, // 23: grl.v1.Cap.limit:type_name -> grl.v1.Limit
+	1,  // 24: grl.v1.Service.enforce:type_name -> grl.v1.Enforce
+	24, // 25: grl.v1.Service.exempt:type_name -> grl.v1.Match
+	25, // 26: grl.v1.Service.buckets:type_name -> grl.v1.Bucket
+	24, // 27: grl.v1.Bucket.match:type_name -> grl.v1.Match
+	4,  // 28: grl.v1.Bucket.scope:type_name -> grl.v1.Scope
+	27, // 29: grl.v1.Bucket.limit:type_name -> grl.v1.Limit
+	2,  // 30: grl.v1.Bucket.behavior:type_name -> grl.v1.Behavior
+	28, // 31: grl.v1.Bucket.cost:type_name -> grl.v1.Cost
+	3,  // 32: grl.v1.Bucket.share:type_name -> grl.v1.Share
+	29, // 33: grl.v1.Bucket.weights:type_name -> grl.v1.Bucket.WeightsEntry
+	26, // 34: grl.v1.Bucket.tiers:type_name -> grl.v1.Tier
+	30, // 35: grl.v1.Limit.regions_rps:type_name -> grl.v1.Limit.RegionsRpsEntry
+	5,  // 36: grl.v1.TreeService.Join:input_type -> grl.v1.JoinRequest
+	6,  // 37: grl.v1.TreeService.Join:output_type -> grl.v1.JoinResponse
+	37, // [37:38] is the sub-list for method output_type
+	36, // [36:37] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_grl_v1_tree_proto_init() }
@@ -2927,15 +3017,15 @@ func file_grl_v1_tree_proto_init() {
 		(*JoinResponse_Directive)(nil),
 		(*JoinResponse_Configuration)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[15].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[16].OneofWrappers = []any{
 		(*Cap_Limit)(nil),
 		(*Cap_Block)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[19].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[20].OneofWrappers = []any{
 		(*Bucket_Limit)(nil),
 		(*Bucket_Block)(nil),
 	}
-	file_grl_v1_tree_proto_msgTypes[22].OneofWrappers = []any{
+	file_grl_v1_tree_proto_msgTypes[23].OneofWrappers = []any{
 		(*Cost_Header)(nil),
 		(*Cost_Metadata)(nil),
 		(*Cost_Fixed)(nil),
@@ -2946,7 +3036,7 @@ func file_grl_v1_tree_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_grl_v1_tree_proto_rawDesc), len(file_grl_v1_tree_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -431,7 +431,8 @@ func (x *BucketView) GetSilentZones() []string {
 }
 
 // SilentZone is a zone that had an aggregator within the last day and has none
-// now, or as "region NAME" a region whose controller is gone.
+// now, also one of a region below, or as "region NAME" a region whose controller
+// is gone.
 type SilentZone struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -857,8 +858,9 @@ type GetFleetResponse struct {
 	Epoch    uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	Nodes    []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Zones that had an aggregator within the last day and have none now, and as
-	// "region NAME" regions whose controller is gone.
+	// Zones that had an aggregator within the last day and have none now, also
+	// those of regions below, and as "region NAME" regions whose controller is
+	// gone.
 	SilentZones []string `protobuf:"bytes,4,rep,name=silent_zones,json=silentZones,proto3" json:"silent_zones,omitempty"`
 	// The parent of this controller is silent, and this one decides its part of
 	// global limits alone.
