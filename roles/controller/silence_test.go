@@ -196,8 +196,13 @@ func (w *world) belowText() string {
 		lines = append(lines, fmt.Sprintf("%s of %s for %v, counted %v, hosts %d", s.name, s.region, now.Sub(s.lost), s.counted, s.hosts))
 	}
 	for _, id := range []limiter.CellID{
-		cellOf(0), {Bucket: "pay/each", Caller: "web"}, {Bucket: "pay/zonal"}, {Bucket: "pay/zonal", Instance: "eu1"}, {Bucket: "pay/zonal", Instance: "eu2"},
-		{Bucket: "pay/regional", Instance: "eu"}, {Bucket: "pay/regional", Instance: "us"},
+		cellOf(0),
+		{Bucket: "pay/each", Caller: "web"},
+		{Bucket: "pay/zonal"},
+		{Bucket: "pay/zonal", Instance: "eu1"},
+		{Bucket: "pay/zonal", Instance: "eu2"},
+		{Bucket: "pay/regional", Instance: "eu"},
+		{Bucket: "pay/regional", Instance: "us"},
 	} {
 		for _, zone := range offering(all, n.buckets[id.Bucket], id) {
 			lines = append(lines, id.Bucket+" "+id.Instance+" lacks "+zone)
