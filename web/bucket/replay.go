@@ -251,10 +251,14 @@ func (o *outcome) andWeek(week float64, known bool) string {
 
 // last says of which time the share is: "last 7 days", or "4 min that are known".
 func (o *outcome) last() string {
-	if span := o.week.span(); !o.several && span != "7 days" {
+	switch span := o.week.span(); {
+	case o.several || span == "7 days":
+		return "last 7 days"
+	case o.week.known == 1:
+		return span + " that is known"
+	default:
 		return span + " that are known"
 	}
-	return "last 7 days"
 }
 
 // weekShare is the share of the last 7 days that would be dropped.

@@ -161,6 +161,7 @@ func TestWhatTheEffectSays(t *testing.T) {
 		{"nothing now, little in the week", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: some}, "Would drop nothing now, and 0.001% of the last 7 days."},
 		{"nothing at all", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: none}, "Would drop nothing now, and nothing of the last 7 days."},
 		{"both", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, now: 0.529, predicted: -1, week: replay{known: weekMinutes, offered: 1000, dropped: 121}}, "Would drop 52.9% now and 12.1% of the last 7 days."},
+		{"one of just now", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: replay{known: 1, offered: 1000}}, "Would drop nothing now, and nothing of the 1 min that is known."},
 		{"a new bucket", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, predicted: -1, week: replay{known: 4, offered: 1000, dropped: 121}}, "Would drop nothing now, and 12.1% of the 4 min that are known."},
 		{"no history", outcome{before: enforced(9), after: enforced(10), changed: true, offeredNow: 5, now: 0.5, predicted: -1}, "Would drop 50.0% now."},
 		{"no requests", outcome{before: enforced(9), after: enforced(10), changed: true, predicted: -1}, "Cannot tell: no requests matched in the last 7 days."},

@@ -31,7 +31,7 @@ func TestSilentZone(t *testing.T) {
 			{"/bucket?name=payments/writes&by=region", "last known", "not known"},
 			{"/shadow", "last known", "What it offers now is in no figure"},
 			{"/caps", "(zone us-1 as last known)", "(without zone us-1)"},
-			{"/fleet", "1 host not heard", "of nodes that report"},
+			{"/fleet", "1 host not heard", "of those that report"},
 			{"/explain?service=payments&caller=checkout&procedure=charges.v1.Charges/Create", "last known", "≥ "},
 		}
 		looks := func(when string, says func(i int) []string, not ...string) {

@@ -697,7 +697,7 @@ func stats(s statsView) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = page.Stat("On "+s.Revision, s.On, s.OnOf, "stat--drop", s.AnyRefused).Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = page.Stat("On "+s.Revision, s.On, "of nodes", "stat--drop", s.AnyRefused).Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -18,7 +18,7 @@ type statsView struct {
 	Zones, ZonesOf, Silent string
 	AnySilent              bool
 	Revision               string // "r1482"; "": none yet
-	On, OnOf, OnNote       string // per cent of the nodes; "of nodes"
+	On, OnNote             string // per cent of the nodes
 	AnyRefused             bool
 	Slowest, Median        string // directives; "": none
 	Reports, Up, Down      string // a second; "": not known
@@ -78,11 +78,10 @@ func (v *view) addRevision(s *statsView) {
 	if a.nodes > 0 {
 		s.On = format.Share(float64(a.nodes-off) / float64(a.nodes))
 	}
-	s.OnOf = "of nodes"
-	if len(v.fleet.SilentZones) > 0 {
-		s.OnOf = "of nodes that report"
-	}
 	var notes []string
+	if len(v.fleet.SilentZones) > 0 {
+		notes = append(notes, "of those that report")
+	}
 	if off > 0 {
 		notes = append(notes, format.Count(off)+" behind")
 	}
