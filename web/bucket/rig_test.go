@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"grl/limiter"
@@ -91,9 +92,10 @@ func open(t testing.TB, limits string) *shop {
 	return &shop{p, t, pause}
 }
 
-// get asks for a page of a bucket.
+// get asks for a page of a bucket, once all that happens at this moment has.
 func (s *shop) get(who access.Person, target string) (status int, body, text string) {
 	s.t.Helper()
+	synctest.Wait()
 	r, body := pagetest.Get(s.t, s.Pages(), who, target, false)
 	return r.StatusCode, body, plain(body)
 }
@@ -101,6 +103,7 @@ func (s *shop) get(who access.Person, target string) (status int, body, text str
 // post hands in a form, and returns where that leads.
 func (s *shop) post(who access.Person, target string, form url.Values) (r *http.Response, body, text string) {
 	s.t.Helper()
+	synctest.Wait()
 	r, body = pagetest.Post(s.t, s.Pages(), who, target, form)
 	return r, body, plain(body)
 }
@@ -113,9 +116,10 @@ func (s *shop) view() grlv1connect.ViewServiceClient {
 	return grlv1connect.NewViewServiceClient(s.Network.Client(s.t), "http://controller")
 }
 
-// rows are what the API says of a bucket.
+// rows are what the API says of a bucket, once all that happens at this moment has.
 func (s *shop) rows(bucket string) []*grlv1.BucketView {
 	s.t.Helper()
+	synctest.Wait()
 	got, err := s.view().ListBuckets(s.t.Context(), &grlv1.ListBucketsRequest{Service: "payments"})
 	if err != nil {
 		s.t.Fatal(err)

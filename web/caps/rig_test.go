@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"grl/limiter"
@@ -51,7 +52,8 @@ var (
 )
 
 // town is a fleet of two hosts in two zones, under even load: of bot 400 requests
-// a second, of web 100, at each.
+// a second, of web 100, at each. It is asked once all that happens at the moment
+// has happened.
 type town struct {
 	*rolestest.Plane
 	t testing.TB
@@ -109,6 +111,7 @@ func (w *town) admitted(caller string, d time.Duration) float64 {
 
 // offered is what the API says that a caller sends now.
 func (w *town) offered(caller string) (rps float64) {
+	synctest.Wait()
 	for _, b := range w.Buckets() {
 		if b.GetBucket() == "shop/each" && b.GetCaller() == caller {
 			rps += b.GetOfferedRps()
@@ -119,6 +122,7 @@ func (w *town) offered(caller string) (rps float64) {
 
 // holding counts the hosts that hold what was placed last, by the tree.
 func (w *town) holding() (holding, clients int) {
+	synctest.Wait()
 	f := w.Fleet()
 	for _, n := range f.GetNodes() {
 		if n.GetRole() != grlv1.Role_ROLE_CLIENT {
@@ -155,6 +159,7 @@ func (w *town) history(bucket, caller string) []*grlv1.Minute {
 // get returns a page, and its text.
 func (w *town) get(who access.Person, target string, fragment bool) (body, text string) {
 	w.t.Helper()
+	synctest.Wait()
 	r, body := pagetest.Get(w.t, w.Pages(), who, target, fragment)
 	if r.StatusCode != http.StatusOK {
 		w.t.Fatalf("GET %s = %d: %s", target, r.StatusCode, words(body))
@@ -165,6 +170,7 @@ func (w *town) get(who access.Person, target string, fragment bool) (body, text 
 // post hands in a form and returns the answer, and where it leads.
 func (w *town) post(who access.Person, target string, form url.Values) (status int, body, location string) {
 	w.t.Helper()
+	synctest.Wait()
 	r, body := pagetest.Post(w.t, w.Pages(), who, target, form)
 	return r.StatusCode, body, r.Header.Get("Location")
 }
