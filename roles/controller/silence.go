@@ -120,21 +120,24 @@ func (n *node) neverBack(now time.Time) []*zone {
 // one.
 func (n *node) isBelow(zone string) bool {
 	for c := range n.children {
-		if c.zone.regional && named(c.zone.below, zone) {
-			return true
-		}
-	}
-	return n.reportsBelow(zone)
-}
-
-// reportsBelow reports whether a region tells of nodes in a zone.
-func (n *node) reportsBelow(zone string) bool {
-	for c := range n.children {
-		if c.zone.regional && slices.ContainsFunc(c.nodes, func(m *grlv1.Node) bool { return m.GetZone() == zone }) {
+		if c.zone.regional && (named(c.zone.below, zone) || slices.ContainsFunc(c.nodes, func(m *grlv1.Node) bool { return m.GetZone() == zone })) {
 			return true
 		}
 	}
 	return false
+}
+
+// inRegions returns the zones in which regions tell of nodes, each with its region.
+func (n *node) inRegions() map[string]*zone {
+	of := make(map[string]*zone)
+	for c := range n.children {
+		if c.zone.regional {
+			for _, m := range c.nodes {
+				of[m.GetZone()] = c.zone
+			}
+		}
+	}
+	return of
 }
 
 func named(zones []silentZone, name string) bool {
@@ -148,16 +151,21 @@ func named(zones []silentZone, name string) bool {
 func (n *node) hearSilences(now time.Time, region *zone, silences []*grlv1.Silence) {
 	before := region.below
 	region.below = nil
+	if len(silences)+len(before) == 0 {
+		return // as nearly always
+	}
+	at := n.inRegions()
 	var offered map[part]bool
 	for _, m := range silences[:min(len(silences), mostSilent)] {
-		if limiter.CheckName(m.GetZone()) != nil || n.zones[m.GetZone()] != nil || m.GetSilentMs() >= uint64(forgetZone.Milliseconds()) {
-			continue // it cannot be, or reports here, or is forgotten
+		elsewhere := n.zones[m.GetZone()] != nil || at[m.GetZone()] != nil && at[m.GetZone()] != region
+		if elsewhere || limiter.CheckName(m.GetZone()) != nil || m.GetSilentMs() >= uint64(forgetZone.Milliseconds()) {
+			continue
 		}
 		lasts := time.Duration(m.GetSilentMs()) * time.Millisecond
 		s := silentZone{name: m.GetZone(), region: region.region, lost: now.Add(-lasts), counted: m.GetCounted(), hosts: int(m.GetHosts()), below: true}
-		switch at := slices.IndexFunc(before, func(b silentZone) bool { return b.name == s.name }); {
-		case at >= 0:
-			s.offered = before[at].offered
+		switch i := slices.IndexFunc(before, func(b silentZone) bool { return b.name == s.name }); {
+		case i >= 0:
+			s.offered = before[i].offered
 		case s.counted:
 			if offered == nil {
 				offered = n.offeredBy(now, region)
@@ -167,7 +175,7 @@ func (n *node) hearSilences(now time.Time, region *zone, silences []*grlv1.Silen
 		region.below = append(region.below, s)
 	}
 	for _, s := range before {
-		here := n.zones[s.name] != nil || n.reportsBelow(s.name)
+		here := n.zones[s.name] != nil || at[s.name] != nil
 		if here || named(region.below, s.name) || now.Sub(s.lost) >= forgetZone || len(region.below) >= mostSilent {
 			continue
 		}

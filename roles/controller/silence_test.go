@@ -324,6 +324,13 @@ func TestSilencesAreTakenWithCare(t *testing.T) {
 	if len(region.below) != mostSilent || named(region.below, "z8") {
 		t.Errorf("of as many others it has %d", len(region.below))
 	}
+	w.us.c.nodes = []*grlv1.Node{{Zone: "z7"}}
+	w.up.n.hearSilences(w.up.now, region, told)
+	if len(region.below) != mostSilent-1 || named(region.below, "z7") {
+		t.Errorf("with z7 in another region there are %d, want all but that", len(region.below))
+	}
+	w.us.c.nodes = nil
+	w.up.n.hearSilences(w.up.now, region, told)
 	w.eu.c.nodes = []*grlv1.Node{{Zone: "z7"}}
 	w.up.n.hearSilences(w.up.now, region, nil)
 	if len(region.below) != mostSilent-1 || named(region.below, "z7") {
