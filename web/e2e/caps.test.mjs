@@ -38,7 +38,6 @@ test("a cap placed from a phone is in force at all sidecars, and the page shows 
   await page.waitForURL(/\/caps/);
   // The caller is typed, or comes with the link from where it burns.
   await page.goto(fleet.url + "/caps?service=payments&caller=price-bot");
-  await shoot(page, "caps-form-375");
   await tap(page.locator(".choice", { hasText: "Block" }));
   await page.getByLabel("Reason").fill("loops since the deploy");
   const yes = page.getByRole("checkbox", { name: /^Yes, / });
@@ -58,6 +57,8 @@ test("a cap placed from a phone is in force at all sidecars, and the page shows 
 
   await page.getByRole("button", { name: /^Lift/ }).first().click();
   await page.getByText("Lifted", { exact: false }).first().waitFor();
+  await page.goto(fleet.url + "/caps?service=payments&caller=price-bot");
+  await shoot(page, "caps-form-375");
   assert.ok(await until("eu-1", 200) < 10_000, "it is still in force");
   await page.context().close();
 });

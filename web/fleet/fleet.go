@@ -147,7 +147,7 @@ func (t *tree) region(r *branch, few bool) {
 		row.Role = "controller, regional"
 	}
 	if len(r.heads) == 0 {
-		row.Version, row.Revision = "", ""
+		row.State, row.StateText = r.worst, t.sayZones(r)
 	}
 	if t.silent["region "+r.name] {
 		row.State, row.StateText, row.Remark = nodeCutOff, t.cutOffFor("region "+r.name), t.sayCutOff("region "+r.name)
@@ -289,6 +289,20 @@ func (b *branch) sayWorst(v *view) string {
 		return fmt.Sprintf("Waits for r%d", v.fleet.Revision)
 	}
 	return "Live"
+}
+
+// sayZones says how the zones are of a region that has no controller.
+func (t *tree) sayZones(r *branch) string {
+	if r.worst != nodeCutOff {
+		return r.sayWorst(t.view)
+	}
+	cut := 0
+	for _, z := range r.zones {
+		if t.silent[z.name] {
+			cut++
+		}
+	}
+	return format.Count(cut) + " of " + format.Plural(len(r.zones), "zone") + " cut off"
 }
 
 // row is a node of its own.

@@ -188,3 +188,14 @@ func BenchmarkFleet(b *testing.B) {
 		pagetest.Get(b, h, pagetest.Admin, "/fleet", false)
 	}
 }
+
+// A region without a controller is as its zones are.
+func TestRegionIsAsItsZones(t *testing.T) {
+	f := someFleet()
+	f.SilentZones = append(f.SilentZones, "ap-1")
+	f.SilentIn["ap-1"], f.SilentFor["ap-1"] = "ap", time.Second
+	f.Nodes = append(f.Nodes,
+		page.Node{Role: "aggregator", Name: "sa-1-a", Zone: "sa-1", Region: "sa", Revision: 1482},
+		page.Node{Role: "client", Name: "old", Zone: "sa-1", Region: "sa", Revision: 1480, RefusedRevision: 1482, RefusedReason: "r"})
+	wants(t, show(t, f, "/fleet"), ">ap<", "1 of 1 zone cut off", ">ap-1<", ">sa<", "1 refused", ">sa-1<", ">us<", "Live")
+}
