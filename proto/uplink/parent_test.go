@@ -46,7 +46,7 @@ func (s *source) Contains() Contains      { return s.contains }
 func (s *source) Roster() uint64          { return s.roster }
 func (s *source) Sign(m *grlv1.Report)    { m.ConfigRevision = 7 }
 
-func (s *source) Call(_ time.Time, m *grlv1.Report) {
+func (s *source) AddRoster(_ time.Time, m *grlv1.Report) {
 	if !s.alone {
 		m.Nodes = []*grlv1.Node{{Name: "host"}}
 	}

@@ -22,9 +22,9 @@ type Source interface {
 	Counts(cell int) law.Counts
 	// Contains says what Rate and Counts contain now.
 	Contains() Contains
-	// Call names in a report the node's children, and which of its zones are
+	// AddRoster names in a report the node's children, and which of its zones are
 	// silent, for the fleet's view. Roster is a number that changes with that.
-	Call(now time.Time, m *grlv1.Report)
+	AddRoster(now time.Time, m *grlv1.Report)
 	Roster() uint64
 	// Sign says in a report which configuration and directives the node holds.
 	Sign(m *grlv1.Report)
@@ -111,10 +111,10 @@ func (p *Parent) warming(now time.Time, s Source) *grlv1.Report {
 	return m
 }
 
-// call adds the nodes to a report if the parent's view of them may be old.
+// call adds the roster to a report if the parent's view of them may be old.
 func (p *Parent) call(now time.Time, s Source, m *grlv1.Report) {
 	if p.roster != s.Roster() || now.Sub(p.rosterAt) >= rosterEvery {
-		s.Call(now, m)
+		s.AddRoster(now, m)
 		m.NoNodes = len(m.GetNodes()) == 0
 		p.roster, p.rosterAt = s.Roster(), now
 	}

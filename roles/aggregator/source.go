@@ -32,7 +32,7 @@ func (n *node) Contains() uplink.Contains {
 	return uplink.Contains{Rates: n.received, Counts: n.released}
 }
 
-// Roster counts changes of what Call names.
+// Roster counts changes of what AddRoster names.
 func (n *node) Roster() uint64 { return n.roster }
 
 // Sign says in a report which configuration and directives the node holds.
@@ -44,8 +44,8 @@ func (n *node) Sign(m *grlv1.Report) {
 	}
 }
 
-// Call names the hosts in a report, for the fleet's view.
-func (n *node) Call(now time.Time, m *grlv1.Report) {
+// AddRoster names the hosts in a report, for the fleet's view.
+func (n *node) AddRoster(now time.Time, m *grlv1.Report) {
 	m.Nodes = make([]*grlv1.Node, 0, len(n.hosts))
 	bytes := 0
 	for h := range n.hosts {

@@ -155,15 +155,8 @@ func (n *node) alertZones(now time.Time) []alert.Zone {
 		}
 		return z
 	}
-	for _, z := range n.order {
-		if silent := now.Sub(z.lost); z.live == 0 && !z.lost.IsZero() && silent < forgetZone {
-			at(z.name).Silent = max(silent, 1)
-		}
-		for _, s := range z.below {
-			if z.live > 0 {
-				at(s.name).Silent = max(now.Sub(s.lost), 1)
-			}
-		}
+	for _, s := range n.fallen(now) {
+		at(s.name).Silent = max(now.Sub(s.lost), 1)
 	}
 	for c := range n.children {
 		n.alertChild(now, c, at)

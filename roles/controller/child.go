@@ -113,12 +113,12 @@ func (n *node) join(now time.Time, hello *grlv1.Hello, before map[limiter.CellID
 // changed takes in that a child came or went.
 func (n *node) changed() {
 	n.resize()
-	n.recall()
+	n.rosterChanged()
 }
 
-// recall has the parent told anew which nodes there are, and which zones are
+// rosterChanged has the parent told anew which nodes there are, and which zones are
 // silent.
-func (n *node) recall() {
+func (n *node) rosterChanged() {
 	if n.region != nil {
 		n.region.roster++
 	}

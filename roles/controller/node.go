@@ -342,7 +342,7 @@ func (n *node) age(now time.Time) {
 				continue
 			}
 			z.sum.Leave(&c.sums)
-			n.recall()
+			n.rosterChanged()
 		}
 		z.kept = kept
 	}

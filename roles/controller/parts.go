@@ -59,7 +59,7 @@ func (n *node) partOf(now time.Time, z *zone, cells []int, b *limiter.Bucket, in
 	if p.Silent {
 		p.SilentFor = now.Sub(z.lost)
 		p.AutonomousFor = max(0, law.DeciderSilent+law.Autonomy-p.SilentFor)
-		s := z.fallen()
+		s := z.asSilent()
 		p.Counted = s.counted
 		seen = seen || b != nil && s.offeredTo(b, instance)
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"grl/limiter"
@@ -37,7 +38,7 @@ func (n *node) noteSilence(now time.Time) {
 			z.silence = nil
 		case z.silence == nil && !z.lost.IsZero():
 			z.silence = n.newSilence(now, z)
-			n.recall()
+			n.rosterChanged()
 		}
 	}
 }
@@ -62,8 +63,8 @@ func (n *node) offeredBy(now time.Time, z *zone) map[part]bool {
 	return offered
 }
 
-// fallen returns the zone as a silent one.
-func (z *zone) fallen() silentZone {
+// asSilent returns what is known of a zone from which nothing comes.
+func (z *zone) asSilent() silentZone {
 	s := silentZone{name: z.name, region: z.region, lost: z.lost, counted: len(z.kept) > 0}
 	if z.silence != nil {
 		s.offered, s.hosts = z.silence.offered, z.silence.hosts
@@ -76,31 +77,34 @@ func (z *zone) fallen() silentZone {
 // instance "" stands for any.
 func (s *silentZone) offeredTo(b *limiter.Bucket, instance string) bool {
 	own := instance == "" || instance == b.Instance(s.name, s.region)
-	switch {
-	case s.offered == nil || b.Cap != nil:
+	if s.offered == nil || b.Cap != nil {
 		return own
-	case s.below:
-		return own && s.offered[part{b.FullName(), instance}]
 	}
-	return s.offered[part{b.FullName(), instance}]
+	return (own || !s.below) && s.offered[part{b.FullName(), instance}]
 }
 
-// silent returns the zones from which nothing comes any more, by name: those of
-// regions below too, as long as the region itself reports.
+// silent returns the zones from which nothing comes any more, by name.
 func (n *node) silent(now time.Time) []silentZone {
-	var out []silentZone
-	for _, z := range n.order {
-		if z.live == 0 && !z.lost.IsZero() && now.Sub(z.lost) < forgetZone {
-			out = append(out, z.fallen())
-		}
-		if z.live > 0 {
-			out = append(out, z.below...)
-		}
-	}
+	out := n.fallen(now)
 	for _, z := range n.neverBack(now) {
-		out = append(out, z.fallen())
+		out = append(out, z.asSilent())
 	}
 	slices.SortFunc(out, func(a, b silentZone) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// fallen returns the zones that fell silent since the start: those of regions below
+// too, as long as the region itself reports.
+func (n *node) fallen(now time.Time) []silentZone {
+	var out []silentZone
+	for _, z := range n.order {
+		switch {
+		case z.live > 0:
+			out = append(out, z.below...)
+		case !z.lost.IsZero() && now.Sub(z.lost) < forgetZone:
+			out = append(out, z.asSilent())
+		}
+	}
 	return out
 }
 
@@ -120,7 +124,7 @@ func (n *node) neverBack(now time.Time) []*zone {
 // one.
 func (n *node) isBelow(zone string) bool {
 	for c := range n.children {
-		if c.zone.regional && (named(c.zone.below, zone) || slices.ContainsFunc(c.nodes, func(m *grlv1.Node) bool { return m.GetZone() == zone })) {
+		if c.zone.regional && (hasZone(c.zone.below, zone) || slices.ContainsFunc(c.nodes, func(m *grlv1.Node) bool { return m.GetZone() == zone })) {
 			return true
 		}
 	}
@@ -140,7 +144,7 @@ func (n *node) inRegions() map[string]*zone {
 	return of
 }
 
-func named(zones []silentZone, name string) bool {
+func hasZone(zones []silentZone, name string) bool {
 	return slices.ContainsFunc(zones, func(s silentZone) bool { return s.name == name })
 }
 
@@ -148,39 +152,38 @@ func named(zones []silentZone, name string) bool {
 // what they offered to: it is no more than what the region did when it told of
 // them first, if their rates were in its sums then. A controller of the region that
 // begins may not know of a zone: it stays silent until somebody is in it.
-func (n *node) hearSilences(now time.Time, region *zone, silences []*grlv1.Silence) {
+func (n *node) hearSilences(now time.Time, region *zone, told []*grlv1.Silence) {
 	before := region.below
 	region.below = nil
-	if len(silences)+len(before) == 0 {
+	if len(told)+len(before) == 0 {
 		return // as nearly always
 	}
 	at := n.inRegions()
-	var offered map[part]bool
-	for _, m := range silences[:min(len(silences), mostSilent)] {
-		elsewhere := n.zones[m.GetZone()] != nil || at[m.GetZone()] != nil && at[m.GetZone()] != region
-		if elsewhere || limiter.CheckName(m.GetZone()) != nil || m.GetSilentMs() >= uint64(forgetZone.Milliseconds()) {
+	add := func(s silentZone) {
+		reportsHere := n.zones[s.name] != nil
+		if len(region.below) < mostSilent && !reportsHere && now.Sub(s.lost) < forgetZone && !hasZone(region.below, s.name) {
+			region.below = append(region.below, s)
+		}
+	}
+	offered := sync.OnceValue(func() map[part]bool { return n.offeredBy(now, region) })
+	for _, m := range told[:min(len(told), mostSilent)] {
+		if in := at[m.GetZone()]; in != nil && in != region || limiter.CheckName(m.GetZone()) != nil {
 			continue
 		}
-		lasts := time.Duration(m.GetSilentMs()) * time.Millisecond
+		lasts := time.Duration(min(m.GetSilentMs(), uint64(forgetZone.Milliseconds()))) * time.Millisecond
 		s := silentZone{name: m.GetZone(), region: region.region, lost: now.Add(-lasts), counted: m.GetCounted(), hosts: int(m.GetHosts()), below: true}
-		switch i := slices.IndexFunc(before, func(b silentZone) bool { return b.name == s.name }); {
-		case i >= 0:
+		if i := slices.IndexFunc(before, func(b silentZone) bool { return b.name == s.name }); i >= 0 {
 			s.offered = before[i].offered
-		case s.counted:
-			if offered == nil {
-				offered = n.offeredBy(now, region)
-			}
-			s.offered = offered
+		} else if s.counted {
+			s.offered = offered()
 		}
-		region.below = append(region.below, s)
+		add(s)
 	}
 	for _, s := range before {
-		here := n.zones[s.name] != nil || at[s.name] != nil
-		if here || named(region.below, s.name) || now.Sub(s.lost) >= forgetZone || len(region.below) >= mostSilent {
-			continue
+		if at[s.name] == nil {
+			s.counted = false
+			add(s)
 		}
-		s.counted = false
-		region.below = append(region.below, s)
 	}
 }
 

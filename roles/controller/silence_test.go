@@ -307,6 +307,10 @@ func TestSilencesAreTakenWithCare(t *testing.T) {
 			t.Errorf("%s: took %v", name, region.below)
 		}
 	}
+	w.up.n.hearSilences(w.up.now, region, []*grlv1.Silence{{Zone: "eu2"}, {Zone: "eu2"}})
+	if len(region.below) != 1 {
+		t.Errorf("told of one twice it has %d", len(region.below))
+	}
 	region.below = nil
 	w.up.n.hearSilences(w.up.now, region, append(told, &grlv1.Silence{Zone: "more"}))
 	if len(region.below) != mostSilent {
@@ -321,19 +325,19 @@ func TestSilencesAreTakenWithCare(t *testing.T) {
 	}
 	told[0].Zone = "z7"
 	w.up.n.hearSilences(w.up.now, region, told)
-	if len(region.below) != mostSilent || named(region.below, "z8") {
+	if len(region.below) != mostSilent || hasZone(region.below, "z8") {
 		t.Errorf("of as many others it has %d", len(region.below))
 	}
 	w.us.c.nodes = []*grlv1.Node{{Zone: "z7"}}
 	w.up.n.hearSilences(w.up.now, region, told)
-	if len(region.below) != mostSilent-1 || named(region.below, "z7") {
+	if len(region.below) != mostSilent-1 || hasZone(region.below, "z7") {
 		t.Errorf("with z7 in another region there are %d, want all but that", len(region.below))
 	}
 	w.us.c.nodes = nil
 	w.up.n.hearSilences(w.up.now, region, told)
 	w.eu.c.nodes = []*grlv1.Node{{Zone: "z7"}}
 	w.up.n.hearSilences(w.up.now, region, nil)
-	if len(region.below) != mostSilent-1 || named(region.below, "z7") {
+	if len(region.below) != mostSilent-1 || hasZone(region.below, "z7") {
 		t.Errorf("with a node in z7 there are %d, want all but that", len(region.below))
 	}
 	w.up.n.hearSilences(w.up.now.Add(forgetZone), region, nil)

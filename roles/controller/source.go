@@ -56,10 +56,10 @@ func (s source) Contains() uplink.Contains {
 // nodes are is told from time to time.
 func (s source) Roster() uint64 { return s.region.roster }
 
-// Call names in a report all nodes of the region, and which of its zones are
+// AddRoster names in a report all nodes of the region, and which of its zones are
 // silent.
-func (s source) Call(now time.Time, m *grlv1.Report) {
-	m.Nodes = s.called(now)
+func (s source) AddRoster(now time.Time, m *grlv1.Report) {
+	m.Nodes = s.shownNodes(now)
 	for _, z := range s.silent(now) {
 		m.Silences = append(m.Silences, &grlv1.Silence{
 			Zone: z.name, SilentMs: uint64(now.Sub(z.lost).Milliseconds()), Counted: z.counted, Hosts: uint32(z.hosts),
@@ -67,9 +67,9 @@ func (s source) Call(now time.Time, m *grlv1.Report) {
 	}
 }
 
-// called returns all nodes of the region, as far as there is room: aggregators
+// shownNodes returns all nodes of the region, as far as there is room: aggregators
 // first, since the parent counts them.
-func (s source) called(now time.Time) []*grlv1.Node {
+func (s source) shownNodes(now time.Time) []*grlv1.Node {
 	all := s.tree(now)
 	slices.SortStableFunc(all, func(a, b *grlv1.Node) int { return int(b.GetRole()) - int(a.GetRole()) })
 	bytes := 0

@@ -280,7 +280,7 @@ func TestConnect(t *testing.T) {
 					t.Errorf("%v, %v", res, err)
 				}
 				if _, err := c.GetHistory(t.Context(), &grlv1.GetHistoryRequest{}); connect.CodeOf(err) != connect.CodeUnimplemented {
-					t.Errorf("unimplemented: %v", err)
+					t.Errorf("a procedure that the service lacks: %v", err)
 				}
 				if _, err := c.GetFleet(t.Context(), &grlv1.GetFleetRequest{}); connect.CodeOf(err) != connect.CodeResourceExhausted {
 					t.Errorf("dropped: %v", err)
